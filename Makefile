@@ -1,0 +1,39 @@
+# Two commands from an empty clone: `make demo` and `make test`.  Both make .venv once and are fast afterwards.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := $(shell grep '^torch==' constraints.txt)
+
+.PHONY: demo test check format clean
+
+demo: $(VENV)/.installed
+	$(BIN)/aanet demo -o out/demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests
+
+# torch goes first and by its exact pin: an open range resolves to a build with gigabytes of CUDA.
+$(VENV)/.torch: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.torch pyproject.toml
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.torch pyproject.toml
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache

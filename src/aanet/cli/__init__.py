@@ -1,0 +1,1 @@
+"""The `aanet` command: one file per subcommand, heavy imports inside the functions."""

@@ -1,0 +1,1 @@
+"""Images, disparity files, datasets and the procedural stereo world."""

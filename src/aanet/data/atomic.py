@@ -1,0 +1,42 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from aanet.errors import AanetError
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; rename it to `path` on success, remove it on any failure.
+
+    The suffix is kept, because image writers choose the format by it.  A full disk or a folder without
+    write permission becomes an `AanetError`, and a file that stood at `path` before is still whole.
+    """
+    target = Path(path)
+    temporary: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise AanetError(f"Cannot write {target}: {reason}.") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,52 @@
+"""One stereo pair with whatever is known about it; what every dataset yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aanet.errors import AanetError
+
+Image = NDArray[np.uint8]
+FloatMap = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class StereoSample:
+    """A rectified pair and its ground truth, all on the grid of the left image unless named otherwise.
+
+    Disparities are in pixels, positive, `left(x) = right(x - d)`, and 0 where `valid` is False.
+    """
+
+    name: str
+    left: Image  # [H, W, 3] RGB
+    right: Image  # [H, W, 3] RGB
+    disparity: FloatMap | None = None  # [H, W]
+    valid: Mask | None = None  # [H, W], where the disparity is known
+    visible: Mask | None = None  # [H, W], seen by both cameras (False = occluded); None = not known
+    foreground: Mask | None = None  # [H, W], on an independently moving object (KITTI 2015)
+    pseudo_disparity: FloatMap | None = None  # [H, W], predicted by another network; 0 = none
+    right_disparity: FloatMap | None = None  # [H, W], on the grid of the right image
+    right_visible: Mask | None = None  # [H, W], on the grid of the right image
+
+    def __post_init__(self) -> None:
+        size = self.left.shape[:2]
+        if self.right.shape[:2] != size:
+            raise AanetError(
+                f"{self.name}: the left image is {_size(self.left)}, the right one {_size(self.right)}; "
+                "a rectified pair has one size."
+            )
+        for field in ("disparity", "valid", "visible", "foreground", "pseudo_disparity"):
+            value = getattr(self, field)
+            if value is not None and value.shape != size:
+                raise AanetError(
+                    f"{self.name}: the {field.replace('_', ' ')} map is {_size(value)}, "
+                    f"the images are {_size(self.left)}."
+                )
+
+
+def _size(array: NDArray[np.generic]) -> str:
+    return f"{array.shape[0]}×{array.shape[1]}"

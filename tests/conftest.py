@@ -1,0 +1,29 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Two pytest workers share two cores; more threads than that only get in each other's way.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real pairs; absent on most machines."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the real pairs are not on this machine (../shared/data is absent)")
+    return SHARED / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_reference() -> Path:
+    """The folder with the authors' checkpoint layouts and golden disparities."""
+    if not (SHARED / "reference").is_dir():
+        pytest.skip("the parity data is not on this machine (../shared/reference is absent)")
+    return SHARED / "reference"
