@@ -1,0 +1,1 @@
+"""Training: recipes, losses, stages, checkpoints and one readable loop."""

@@ -1,0 +1,154 @@
+"""What training minimises: equations 8 and 9 of the paper, and the matching loss of raw features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.distributed
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from aanet.errors import AanetError
+
+# λ of equation 9 from the coarsest prediction to the finest, by the number of predictions (section 4.1).
+PREDICTION_WEIGHTS: dict[int, tuple[float, ...]] = {
+    5: (1 / 3, 2 / 3, 1.0, 1.0, 1.0),
+    4: (1 / 3, 2 / 3, 1.0, 1.0),
+    3: (1.0, 1.0, 1.0),
+    1: (1.0,),
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known about a batch of pairs, at full size [B, H, W]; disparities are 0 where unknown."""
+
+    disparity: Tensor  # float32
+    visible: Tensor  # bool, False where the left pixel is hidden from the right camera
+    pseudo: Tensor  # float32, predicted by another network; 0 = none
+
+
+class DisparityLoss(Protocol):
+    """A loss of disparity predictions, coarse to fine."""
+
+    def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
+        """The loss as a float32 scalar."""
+
+
+@dataclass(frozen=True)
+class PyramidLoss:
+    """Equation 9: the weighted sum of every prediction's loss."""
+
+    max_disparity: int
+
+    def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
+        """Predictions coarse to fine, each [B, h, w] in pixels of its own grid."""
+        if len(predictions) not in PREDICTION_WEIGHTS:
+            raise AanetError(
+                f"The loss has published weights for {', '.join(map(str, PREDICTION_WEIGHTS))} predictions; "
+                f"the network gave {len(predictions)}."
+            )
+        weights = PREDICTION_WEIGHTS[len(predictions)]
+        target, supervised = supervision(truth, self.max_disparity)
+        losses = [
+            weight * prediction_loss(prediction, target, supervised)
+            for weight, prediction in zip(weights, predictions, strict=True)
+        ]
+        return torch.stack(losses).sum()
+
+
+@dataclass(frozen=True)
+class FinestLoss:
+    """Equation 8 of the last prediction alone, as the paper trains on a single KITTI set."""
+
+    max_disparity: int
+
+    def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
+        """Predictions coarse to fine; only the last one counts."""
+        return prediction_loss(predictions[-1], *supervision(truth, self.max_disparity))
+
+
+def supervision(truth: Truth, max_disparity: int) -> tuple[Tensor, Tensor]:
+    """The target of equation 8 and where there is one: truth where known (V(p) = 1), else pseudo truth."""
+    known = truth.disparity > 0
+    target = torch.where(known, truth.disparity, truth.pseudo)
+    return target, (target > 0) & (target < max_disparity)
+
+
+def prediction_loss(prediction: Tensor, target: Tensor, supervised: Tensor) -> Tensor:
+    """Equation 8: smooth L1 of one prediction [B, h, w], brought to full size, over supervised pixels."""
+    full = resize_disparity(prediction.float(), target.shape[-2], target.shape[-1])
+    return masked_mean(F.smooth_l1_loss(full, target, reduction="none"), supervised)
+
+
+def resize_disparity(disparity: Tensor, height: int, width: int) -> Tensor:
+    """Upsample [B, h, w] bilinearly to [B, height, width] and multiply the values by the same factor."""
+    if disparity.shape[-2:] == (height, width):
+        return disparity
+    factor = width / disparity.shape[-1]
+    resized = F.interpolate(
+        disparity[:, None], size=(height, width), mode="bilinear", align_corners=False
+    )  # [B, 1, H, W]
+    return resized[:, 0] * factor
+
+
+class MatchingLoss(nn.Module):
+    """Cross-entropy of raw correlation volumes, times a learned temperature, against the true disparity.
+
+    It trains features to match before anything aggregates: the soft target lies on the two candidates
+    next to the true disparity.  Pixels without truth, occluded ones and those whose match lies outside
+    the right view or beyond the candidates are left out.
+    """
+
+    def __init__(self, scales: int, temperature: float = 20.0) -> None:
+        super().__init__()
+        self.log_temperature = nn.Parameter(torch.full((scales,), temperature).log())
+
+    def forward(self, volumes: list[Tensor], truth: Truth) -> Tensor:
+        """Mean over the scales; each volume is [B, D_s, h, w] with one candidate per pixel of its grid."""
+        losses = [
+            matching_cross_entropy(volume.float() * log_temperature.exp(), truth)
+            for volume, log_temperature in zip(volumes, self.log_temperature, strict=True)
+        ]
+        return torch.stack(losses).mean()
+
+
+def matching_cross_entropy(logits: Tensor, truth: Truth) -> Tensor:
+    """Cross-entropy of [B, D, h, w] against the truth sampled at the middle of each of its h × w cells."""
+    candidates = logits.shape[1]
+    disparity, matchable = sample_truth(truth, logits.shape[-2], logits.shape[-1])
+    matchable = matchable & (disparity <= candidates - 1)
+    lower = disparity.floor().clamp(0, candidates - 2).long()  # [B, h, w]
+    upper_share = (disparity - lower).clamp(0, 1)
+    log_probability = logits.log_softmax(dim=1)
+    at_lower = log_probability.gather(1, lower[:, None])[:, 0]
+    at_upper = log_probability.gather(1, lower[:, None] + 1)[:, 0]
+    return masked_mean(-(1 - upper_share) * at_lower - upper_share * at_upper, matchable)
+
+
+def sample_truth(truth: Truth, height: int, width: int) -> tuple[Tensor, Tensor]:
+    """Disparity in pixels of a coarser grid, and where the right view shows the same point.
+
+    The nearest full-size pixel is taken: an average would lie between two surfaces at every edge.
+    """
+    step_y, step_x = truth.disparity.shape[-2] // height, truth.disparity.shape[-1] // width
+    cells = (slice(None), slice(step_y // 2, None, step_y), slice(step_x // 2, None, step_x))
+    disparity = truth.disparity[cells] / step_x  # [B, h, w]
+    column = torch.arange(width, device=disparity.device)
+    matchable = (disparity > 0) & truth.visible[cells] & (column - disparity >= 0)
+    return disparity, matchable
+
+
+def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the masked pixels of the whole batch, 0 if there are none.
+
+    With several processes every pixel of the joined batch weighs the same: each process divides by the
+    mean count, so that the mean of their gradients is the gradient of the joined batch.
+    """
+    count = mask.sum().to(values.dtype)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.all_reduce(count)
+        count = count / torch.distributed.get_world_size()
+    return torch.where(mask, values, values.new_zeros(())).sum() / count.clamp(min=1e-6)

@@ -1,0 +1,166 @@
+"""The losses against naive loops over pixels."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from aanet.errors import AanetError
+from aanet.training.losses import (
+    PREDICTION_WEIGHTS,
+    FinestLoss,
+    MatchingLoss,
+    PyramidLoss,
+    Truth,
+    masked_mean,
+    matching_cross_entropy,
+    resize_disparity,
+)
+
+
+def make_truth(height: int = 12, width: int = 24, seed: int = 0, top: float = 30.0) -> Truth:
+    generator = torch.Generator().manual_seed(seed)
+    disparity = torch.rand(2, height, width, generator=generator) * top
+    disparity[torch.rand(disparity.shape, generator=generator) < 0.4] = 0
+    pseudo = torch.rand(2, height, width, generator=generator) * top
+    pseudo[torch.rand(pseudo.shape, generator=generator) < 0.3] = 0
+    visible = torch.rand(disparity.shape, generator=generator) < 0.8
+    return Truth(disparity, visible, pseudo)
+
+
+def bilinear(plane: Tensor, y: float, x: float) -> float:
+    """Sample [h, w] at a point given in its own pixels, pixel centres on whole numbers, border repeated."""
+    h, w = plane.shape
+    y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
+    y0, x0 = int(y), int(x)
+    y1, x1 = min(y0 + 1, h - 1), min(x0 + 1, w - 1)
+    fy, fx = y - y0, x - x0
+    upper = (1 - fx) * plane[y0, x0] + fx * plane[y0, x1]
+    lower = (1 - fx) * plane[y1, x0] + fx * plane[y1, x1]
+    return float((1 - fy) * upper + fy * lower)
+
+
+def naive_prediction_loss(prediction: Tensor, truth: Truth, max_disparity: int) -> float:
+    batch, height, width = truth.disparity.shape
+    h, w = prediction.shape[-2:]
+    total, count = 0.0, 0
+    for b in range(batch):
+        for y in range(height):
+            for x in range(width):
+                target = float(truth.disparity[b, y, x])
+                if target == 0:
+                    target = float(truth.pseudo[b, y, x])
+                if not 0 < target < max_disparity:
+                    continue
+                at_y, at_x = (y + 0.5) * h / height - 0.5, (x + 0.5) * w / width - 0.5
+                value = bilinear(prediction[b], at_y, at_x) * width / w
+                error = abs(value - target)
+                total += 0.5 * error**2 if error < 1 else error - 0.5
+                count += 1
+    return total / count
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 5])
+def test_pyramid_loss_is_equation_9_with_the_published_weights(number: int) -> None:
+    truth = make_truth()
+    sizes = [(1, 2), (2, 4), (4, 8), (6, 12), (12, 24)][-number:]
+    predictions = [torch.rand(2, h, w) * 25 * w / 24 for h, w in sizes]
+    published = {5: [1, 1, 1, 2 / 3, 1 / 3], 4: [1, 1, 2 / 3, 1 / 3], 3: [1, 1, 1], 1: [1]}[number]
+    expected = sum(
+        weight * naive_prediction_loss(prediction, truth, 24)
+        for weight, prediction in zip(published, reversed(predictions), strict=True)
+    )
+    assert float(PyramidLoss(24)(predictions, truth)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_finest_loss_sees_only_the_last_prediction() -> None:
+    truth = make_truth()
+    coarse = torch.rand(2, 4, 8, requires_grad=True)
+    fine = torch.rand(2, 12, 24, requires_grad=True)
+    loss = FinestLoss(24)([coarse, fine], truth)
+    loss.backward()
+    assert coarse.grad is None
+    assert float(loss.detach()) == pytest.approx(naive_prediction_loss(fine.detach(), truth, 24), rel=1e-5)
+
+
+def test_pixels_beyond_the_range_or_without_any_truth_have_no_gradient() -> None:
+    truth = make_truth()
+    prediction = torch.rand(2, 12, 24, requires_grad=True)
+    PyramidLoss(20)([prediction], truth).backward()
+    target = torch.where(truth.disparity > 0, truth.disparity, truth.pseudo)
+    assert prediction.grad is not None
+    assert torch.equal(prediction.grad != 0, (target > 0) & (target < 20))
+
+
+def test_pseudo_truth_never_overrides_truth() -> None:
+    truth = Truth(
+        torch.full((1, 2, 2), 5.0), torch.ones(1, 2, 2, dtype=torch.bool), torch.full((1, 2, 2), 9.0)
+    )
+    assert float(PyramidLoss(24)([torch.full((1, 2, 2), 5.0)], truth)) == 0
+
+
+def test_loss_is_float32_whatever_the_prediction_is() -> None:
+    loss = PyramidLoss(24)([torch.rand(2, 12, 24).bfloat16()], make_truth())
+    assert loss.dtype == torch.float32
+
+
+def test_a_batch_without_truth_gives_zero_and_not_nan() -> None:
+    nothing = Truth(torch.zeros(1, 4, 4), torch.ones(1, 4, 4, dtype=torch.bool), torch.zeros(1, 4, 4))
+    prediction = torch.rand(1, 4, 4, requires_grad=True)
+    loss = PyramidLoss(24)([prediction], nothing)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert prediction.grad is not None
+    assert prediction.grad.abs().sum() == 0
+
+
+def test_masked_values_that_are_not_finite_do_not_matter() -> None:
+    values = torch.tensor([1.0, math.nan, 3.0])
+    assert float(masked_mean(values, torch.tensor([True, False, True]))) == 2
+
+
+def test_another_number_of_predictions_is_named() -> None:
+    with pytest.raises(AanetError, match="weights for 5, 4, 3, 1 predictions; the network gave 2"):
+        PyramidLoss(24)([torch.rand(2, 12, 24)] * 2, make_truth())
+    assert set(PREDICTION_WEIGHTS) == {1, 3, 4, 5}
+
+
+def test_resizing_multiplies_the_values_by_the_factor_of_the_width() -> None:
+    assert torch.allclose(resize_disparity(torch.full((1, 3, 4), 2.0), 9, 16), torch.full((1, 9, 16), 8.0))
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_matching_loss_is_a_cross_entropy_over_candidates(step: int) -> None:
+    truth = make_truth(top=20.0)
+    h, w, candidates = 12 // step, 24 // step, 5
+    logits = torch.randn(2, candidates, h, w)
+    total, count = 0.0, 0
+    for b in range(2):
+        for y in range(h):
+            for x in range(w):
+                full_y, full_x = y * step + step // 2, x * step + step // 2
+                d = float(truth.disparity[b, full_y, full_x]) / step
+                if d == 0 or not truth.visible[b, full_y, full_x] or x - d < 0 or d > candidates - 1:
+                    continue
+                lower = min(int(d), candidates - 2)
+                log_p = logits[b, :, y, x].log_softmax(0)
+                total -= float((1 - (d - lower)) * log_p[lower] + (d - lower) * log_p[lower + 1])
+                count += 1
+    assert count > 10
+    assert float(matching_cross_entropy(logits, truth)) == pytest.approx(total / count, rel=1e-5)
+
+
+def test_matching_loss_learns_its_temperature() -> None:
+    """With right answers in the volume, a larger temperature lowers the loss."""
+    truth = Truth(torch.full((1, 6, 12), 2.0), torch.ones(1, 6, 12, dtype=torch.bool), torch.zeros(1, 6, 12))
+    volume = torch.zeros(1, 4, 6, 12)
+    volume[:, 2] = 0.1
+    loss = MatchingLoss(scales=1, temperature=5.0)
+    value = loss([volume], truth)
+    value.backward()
+    assert float(value.detach()) == pytest.approx(-math.log(math.exp(0.5) / (3 + math.exp(0.5))), rel=1e-5)
+    assert loss.log_temperature.grad is not None
+    assert float(loss.log_temperature.grad) < 0
