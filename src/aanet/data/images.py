@@ -133,7 +133,8 @@ def _three_channels(image: AnyImage) -> AnyImage:
 def _unit_range(image: AnyImage) -> NDArray[np.float32]:
     if image.dtype in (np.uint8, np.uint16):
         largest = np.float32(255 if image.dtype == np.uint8 else 65535)
-        return np.divide(image, largest, dtype=np.float32)
+        unit: NDArray[np.float32] = np.divide(image, largest, dtype=np.float32)
+        return unit
     if not np.issubdtype(image.dtype, np.floating):
         raise AanetError(f"Expected an image of type uint8, uint16 or float; got {image.dtype}.")
     floats = image.astype(np.float32)
