@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AblationRow:
-    """Table 1: what ISA and CSA contribute; Scene Flow test set, and the 40 validation pairs of KITTI 2015."""
+    """Table 1: what ISA and CSA contribute; Scene Flow test set, and 40 validation pairs of KITTI 2015."""
 
     method: str
     sceneflow_epe: float
@@ -150,7 +150,7 @@ class Published:
 def published(dataset: str, network: str) -> Published | None:
     """Return what the paper reports for a network on a dataset, or None where it reports nothing.
 
-    `dataset` is one of ours (`sceneflow`, `kitti2012`, `kitti2015`); `network` may carry a tag (`aanet:kitti15`).
+    `dataset` is one of ours (`sceneflow`, `kitti2012`, `kitti2015`); `network` may carry a tag (`aanet:x`).
     KITTI 2015 numbers come from the validation split where the paper has them, else from the test server.
     """
     name = network.split(":", maxsplit=1)[0]
