@@ -132,7 +132,7 @@ def render_points(
     front = seen[:, 2] > 0.1 * distance
     seen, paint, spacing = seen[front], paint[front], spacing[front]
     flat = seen[:, :2] / seen[:, 2:]
-    low, high = np.percentile(flat, [1, 99], axis=0)
+    low, high = np.percentile(flat, [0.5, 99.5], axis=0)
     # Drawn at twice the size and halved, which smooths the edges of the splats.
     focal = 2 * 0.92 * min(width / (high[0] - low[0]), height / (high[1] - low[1]))
     pixels = (flat - (low + high) / 2) * focal + (width, height)
