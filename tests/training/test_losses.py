@@ -17,7 +17,6 @@ from aanet.training.losses import (
     Truth,
     masked_mean,
     matching_cross_entropy,
-    resize_disparity,
 )
 
 
@@ -126,10 +125,6 @@ def test_another_number_of_predictions_is_named() -> None:
     with pytest.raises(AanetError, match="weights for 5, 4, 3, 1 predictions; the network gave 2"):
         PyramidLoss(24)([torch.rand(2, 12, 24)] * 2, make_truth())
     assert set(PREDICTION_WEIGHTS) == {1, 3, 4, 5}
-
-
-def test_resizing_multiplies_the_values_by_the_factor_of_the_width() -> None:
-    assert torch.allclose(resize_disparity(torch.full((1, 3, 4), 2.0), 9, 16), torch.full((1, 9, 16), 8.0))
 
 
 @pytest.mark.parametrize("step", [1, 3])

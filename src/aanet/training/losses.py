@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
+from aanet.ops import resize_disparity
 
 # λ of equation 9 from the coarsest prediction to the finest, by the number of predictions (section 4.1).
 PREDICTION_WEIGHTS: dict[int, tuple[float, ...]] = {
@@ -79,19 +80,8 @@ def supervision(truth: Truth, max_disparity: int) -> tuple[Tensor, Tensor]:
 
 def prediction_loss(prediction: Tensor, target: Tensor, supervised: Tensor) -> Tensor:
     """Equation 8: smooth L1 of one prediction [B, h, w], brought to full size, over supervised pixels."""
-    full = resize_disparity(prediction.float(), target.shape[-2], target.shape[-1])
+    full = resize_disparity(prediction.float(), (target.shape[1], target.shape[2]))
     return masked_mean(F.smooth_l1_loss(full, target, reduction="none"), supervised)
-
-
-def resize_disparity(disparity: Tensor, height: int, width: int) -> Tensor:
-    """Upsample [B, h, w] bilinearly to [B, height, width] and multiply the values by the same factor."""
-    if disparity.shape[-2:] == (height, width):
-        return disparity
-    factor = width / disparity.shape[-1]
-    resized = F.interpolate(
-        disparity[:, None], size=(height, width), mode="bilinear", align_corners=False
-    )  # [B, 1, H, W]
-    return resized[:, 0] * factor
 
 
 class MatchingLoss(nn.Module):

@@ -1,0 +1,183 @@
+"""From datasets to batches: the same pairs in the same order with any number of workers or interruptions."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from aanet.data import transforms
+from aanet.data.datasets import Mixed, PairSource, open_dataset
+from aanet.data.sample import StereoSample
+from aanet.errors import AanetError
+from aanet.training.losses import Truth
+from aanet.training.recipe import AugmentationSpec, DataSpec
+
+# An epoch and the number of a pair: its augmentation is drawn from both, and from nothing else.
+Draw = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class StereoBatch:
+    """Pairs as stored, [B, 3, H, W] uint8, and their truth."""
+
+    names: list[str]
+    left: Tensor
+    right: Tensor
+    truth: Truth
+
+
+def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> PairSource:
+    """The dataset that a recipe names; size and largest disparity are those of synthetic scenes."""
+    if spec.name == "synthetic":
+        from aanet.data.synthetic import SyntheticWorld
+
+        return SyntheticWorld(
+            size=spec.size or size,
+            max_disparity=max_disparity,
+            seed=spec.world_seed,
+            textures=Path(spec.textures) if spec.textures else None,
+            length=spec.length,
+        )
+    return open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
+
+
+def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity: int) -> Mixed:
+    """All datasets of a stage as one, by their weights where they have any."""
+    sources = [open_source(spec, size, max_disparity) for spec in specs]
+    weights = [spec.weight for spec in specs if spec.weight is not None]
+    if weights and len(weights) != len(specs):
+        raise AanetError("Either every [[data]] of a mixture has a weight, or none.")
+    return Mixed(sources, weights or None)
+
+
+def make_augmentation(spec: AugmentationSpec, crop: tuple[int, int]) -> transforms.Compose:
+    """The transforms that a recipe switches on, geometry first."""
+    scaled = spec.log2_scale != (0.0, 0.0) or spec.log2_stretch > 0
+    cut: transforms.Transform = transforms.RandomCrop(*crop)
+    if scaled:
+        cut = transforms.RandomScaleCrop(*crop, spec.log2_scale, spec.log2_stretch)
+    steps: list[transforms.Transform] = [cut, transforms.RandomVerticalFlip(spec.vertical_flip)]
+    if spec.vertical_shift:
+        steps.append(transforms.RandomVerticalShift(spec.vertical_shift, spec.vertical_shift_px))
+    if spec.color:
+        steps.append(transforms.RandomColor(spec.asymmetric_color))
+    if spec.erase:
+        steps.append(transforms.RandomErase(spec.erase, size_px=spec.erase_px))
+    return transforms.Compose(steps)
+
+
+class AugmentedPairs(Dataset["StereoSample | AanetError"]):
+    """Pairs augmented by a generator that depends on the seed, the epoch and the pair only.
+
+    An unusable pair is returned as its error: raised inside a worker it would reach the user as a traceback.
+    """
+
+    def __init__(self, source: PairSource, augmentation: transforms.Transform, seed: int) -> None:
+        self.source, self.augmentation, self.seed = source, augmentation, seed
+
+    def __getitem__(self, draw: Draw) -> StereoSample | AanetError:
+        """The augmented pair, or why it cannot be used."""
+        epoch, index = draw
+        try:
+            sample = self.source[index]
+        except AanetError as error:
+            return error
+        if sample.disparity is None and sample.pseudo_disparity is None:
+            return AanetError(f"{sample.name} has no ground truth to train on.")
+        return self.augmentation(sample, np.random.default_rng((self.seed, epoch, index)))
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which pairs of the stream one process works on."""
+
+    start: int = 0  # pairs that all processes together have seen before
+    pairs: int = 1  # in each batch of one process
+    rank: int = 0
+    world_size: int = 1
+
+
+class PairStream(Sampler[list[Draw]]):
+    """An endless walk over all pairs, shuffled anew every epoch, that can begin at any position."""
+
+    def __init__(self, epoch_pairs: int, seed: int, share: Share) -> None:
+        self.epoch_pairs, self.seed, self.share = epoch_pairs, seed, share
+
+    def __iter__(self) -> Iterator[list[Draw]]:
+        pairs = self.share.pairs
+        position = self.share.start + self.share.rank * pairs
+        epoch, order = -1, np.empty(0, np.int64)
+        while True:
+            draws: list[Draw] = []
+            for at in range(position, position + pairs):
+                if at // self.epoch_pairs != epoch:
+                    epoch = at // self.epoch_pairs
+                    order = np.random.default_rng((self.seed, epoch)).permutation(self.epoch_pairs)
+                draws.append((epoch, int(order[at % self.epoch_pairs])))
+            yield draws
+            position += pairs * self.share.world_size
+
+
+def collate(samples: list[StereoSample | AanetError]) -> StereoBatch | AanetError:
+    """Stack samples of one size; the first unusable one stands for the batch."""
+    for sample in samples:
+        if isinstance(sample, AanetError):
+            return sample
+    pairs = [sample for sample in samples if isinstance(sample, StereoSample)]
+    left, right = (
+        torch.from_numpy(np.stack([image.transpose(2, 0, 1) for image in images]))
+        for images in ([pair.left for pair in pairs], [pair.right for pair in pairs])
+    )
+    return StereoBatch([pair.name for pair in pairs], left, right, collate_truth(pairs))
+
+
+def collate_truth(pairs: list[StereoSample]) -> Truth:
+    """Stack what is known; unknown disparities become 0 and unknown visibility True."""
+
+    def disparity(pair: StereoSample) -> NDArray[np.float32]:
+        if pair.disparity is None:
+            return np.zeros(pair.left.shape[:2], np.float32)
+        return pair.disparity if pair.valid is None else np.where(pair.valid, pair.disparity, 0)
+
+    empty = [np.zeros(pair.left.shape[:2], np.float32) for pair in pairs]
+    pseudo = [
+        e if p.pseudo_disparity is None else p.pseudo_disparity for p, e in zip(pairs, empty, strict=True)
+    ]
+    visible = [e == 0 if p.visible is None else p.visible for p, e in zip(pairs, empty, strict=True)]
+    return Truth(
+        disparity=torch.from_numpy(np.stack([disparity(pair) for pair in pairs]).astype(np.float32)),
+        visible=torch.from_numpy(np.stack(visible)),
+        pseudo=torch.from_numpy(np.stack(pseudo).astype(np.float32)),
+    )
+
+
+def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> DataLoader[Any]:
+    """Batches of the stream; workers are started apart from the training process and its threads."""
+    return DataLoader(
+        pairs,
+        batch_sampler=stream,
+        num_workers=workers,
+        collate_fn=collate,
+        worker_init_fn=_start_worker if workers else None,
+        multiprocessing_context="forkserver" if workers and "forkserver" in _START_METHODS else None,
+        prefetch_factor=4 if workers else None,
+    )
+
+
+_START_METHODS = torch.multiprocessing.get_all_start_methods()
+
+
+def _start_worker(number: int) -> None:  # noqa: ARG001 - PyTorch passes it
+    cv2.setNumThreads(0)
+    # Ctrl-C is for the training process, which writes a checkpoint first and then ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,146 @@
+"""Checkpoints: a folder per step, written whole or not at all; the last three and the best are kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from aanet.errors import AanetError
+
+KEPT = 3
+PREFIX = "step-"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a run needs to go on as if it had never stopped."""
+
+    network: str  # name of the network, so that another one is recognised
+    step: int  # over all stages
+    score: float  # validation EPE, or NaN when this step was not validated
+    weights: dict[str, Tensor]
+    average: dict[str, Tensor]  # of the weights; empty without EMA
+    state: dict[str, Any]  # optimiser, schedule, sampler and random states: tensors and plain values only
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint into `folder` and remove those no longer needed; an earlier one is never harmed."""
+    target = folder / f"{PREFIX}{checkpoint.step:08d}"
+    writing, replaced = folder / ".writing", folder / ".replaced"
+    try:
+        shutil.rmtree(writing, ignore_errors=True)  # left by a process that was killed
+        writing.mkdir(parents=True)
+        _write(writing, checkpoint)
+        if target.exists():  # the same step again, after a resume: only an empty folder can be replaced
+            shutil.rmtree(replaced, ignore_errors=True)
+            target.rename(replaced)
+        writing.rename(target)
+    except (OSError, RuntimeError, SafetensorError) as error:
+        # torch and safetensors report a full disk as errors of their own.
+        raise AanetError(f"Cannot write the checkpoint {target}: {_reason(error)}.") from error
+    finally:
+        shutil.rmtree(writing, ignore_errors=True)
+    shutil.rmtree(replaced, ignore_errors=True)
+    _prune(folder)
+    return target
+
+
+def _write(folder: Path, checkpoint: Checkpoint) -> None:
+    contiguous = {name: value.contiguous() for name, value in checkpoint.weights.items()}
+    save_file(contiguous, folder / "weights.safetensors")
+    if checkpoint.average:
+        contiguous = {name: value.contiguous() for name, value in checkpoint.average.items()}
+        save_file(contiguous, folder / "average.safetensors")
+    torch.save(checkpoint.state, folder / "state.pt")
+    # JSON has no NaN: a step that was not validated has no score at all.
+    score = None if math.isnan(checkpoint.score) else checkpoint.score
+    facts = {"network": checkpoint.network, "step": checkpoint.step, "score": score}
+    (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _reason(error: Exception) -> str:
+    cause = error.strerror if isinstance(error, OSError) else None
+    text = cause or str(error).splitlines()[0]
+    return text.rstrip(".")[:1].lower() + text.rstrip(".")[1:]
+
+
+def load_checkpoint(path: Path, network: str) -> Checkpoint:
+    """Read a checkpoint folder of the named network."""
+    try:
+        facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
+        if facts["network"] != network:
+            raise AanetError(f"{path} is a checkpoint of {facts['network']}; the recipe trains {network}.")
+        average = path / "average.safetensors"
+        return Checkpoint(
+            network=facts["network"],
+            step=facts["step"],
+            score=math.nan if facts["score"] is None else facts["score"],
+            weights=load_file(path / "weights.safetensors"),
+            average=load_file(average) if average.exists() else {},
+            state=torch.load(path / "state.pt", weights_only=True),
+        )
+    except (OSError, KeyError, json.JSONDecodeError, SafetensorError, RuntimeError) as error:
+        raise AanetError(f"{path} is not a whole checkpoint: {_reason(error)}.") from error
+    except pickle.UnpicklingError as error:
+        raise AanetError(f"{path / 'state.pt'} holds more than tensors and plain values.") from error
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, oldest first."""
+    return sorted(folder.glob(f"{PREFIX}*")) if folder.is_dir() else []
+
+
+def best_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint with the lowest validation error, if any was validated."""
+    scored = [(score, path) for path in checkpoints(folder) if (score := _score(path)) is not None]
+    return min(scored)[1] if scored else None
+
+
+def _score(path: Path) -> float | None:
+    try:
+        score = json.loads((path / "facts.json").read_text(encoding="utf-8"))["score"]
+    except (OSError, KeyError, json.JSONDecodeError):
+        return None
+    return None if score is None else float(score)
+
+
+def _prune(folder: Path) -> None:
+    keep = set(checkpoints(folder)[-KEPT:]) | {best_checkpoint(folder)}
+    for path in checkpoints(folder):
+        if path not in keep:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def random_states() -> dict[str, Any]:
+    """The states of Python's, NumPy's and PyTorch's global generators, as tensors and plain values."""
+    _, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002 - the global state
+    return {
+        "python": random.getstate(),
+        "numpy": (torch.from_numpy(np.asarray(keys, np.int64)), int(position), int(has_gauss), float(gauss)),
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+
+
+def restore_random_states(states: dict[str, Any]) -> None:
+    """Put the generators back to where `random_states` saw them."""
+    version, internal, gauss_next = states["python"]
+    random.setstate((version, tuple(internal), gauss_next))
+    keys, position, has_gauss, gauss = states["numpy"]
+    state = ("MT19937", keys.numpy().astype(np.uint32), position, has_gauss, gauss)
+    np.random.set_state(state)  # noqa: NPY002 - the global state
+    torch.set_rng_state(states["torch"])
+    if states["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])

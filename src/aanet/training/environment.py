@@ -1,0 +1,87 @@
+"""What surrounds the training loop: processes, seeds, signals, the network and the validation sets."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import numpy as np
+import torch
+from lightning.fabric import Fabric
+from lightning.fabric.strategies.ddp import DDPStrategy
+
+from aanet.models import weights, zoo
+from aanet.models.network import StereoNetwork
+from aanet.training.batches import open_source
+from aanet.training.recipe import Recipe
+from aanet.training.transfer import start_from
+from aanet.training.validation import ValidationSet
+
+
+def make_fabric(recipe: Recipe) -> Fabric:
+    """One process, or as many as `torchrun` started."""
+    run = recipe.run
+    if "LOCAL_WORLD_SIZE" not in os.environ:
+        return Fabric(accelerator=run.accelerator, devices=1, precision=run.precision)
+    # Heads that only a coarser prediction's loss trains are idle when that loss is off.
+    idle = any(stage.loss == "finest" or stage.matching_until < 1 for stage in recipe.stage)
+    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    return Fabric(
+        accelerator=run.accelerator,
+        strategy=DDPStrategy(find_unused_parameters=idle),
+        devices=local,
+        num_nodes=int(os.environ["WORLD_SIZE"]) // local,
+        precision=run.precision,
+    )
+
+
+def seed_everything(seed: int) -> None:
+    """Seed the global generators; data has its own, seeded for each pair."""
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - the global generator, which libraries may use
+    torch.manual_seed(seed)
+
+
+def build_network(recipe: Recipe) -> StereoNetwork:
+    """The network of a recipe with its training heads, on the weights that it starts from."""
+    spec = recipe.network
+    network = zoo.build(
+        spec.name,
+        max_disparity=spec.max_disparity,
+        training_heads=True,
+        initialisation=spec.initialisation,
+    )
+    if spec.start_from:
+        start_from(network, weights.load(spec.start_from))
+    return network
+
+
+@contextlib.contextmanager
+def on_stop_signal(ask_to_stop: Callable[[], None]) -> Iterator[None]:
+    """Call `ask_to_stop` on SIGTERM or the first Ctrl-C; a second Ctrl-C interrupts at once."""
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - given by Python
+        ask_to_stop()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def open_validation(recipe: Recipe) -> list[ValidationSet]:
+    """The validation sets of a recipe; two sets of one name are told apart by number."""
+    sets: list[ValidationSet] = []
+    for spec in recipe.validation.data:
+        source = open_source(spec, recipe.stage[-1].crop, recipe.network.max_disparity)
+        same = sum(each.name.startswith(spec.name) for each in sets)
+        name = f"{spec.name}-{same + 1}" if same else spec.name
+        sets.append(ValidationSet(name, source, recipe.validation.limit))
+    return sets

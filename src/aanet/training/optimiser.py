@@ -1,0 +1,37 @@
+"""Adam with a smaller learning rate for the predictors of deformable offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+
+from aanet.training.recipe import OptimiserSpec
+
+OFFSET = "offset"  # in the name of every parameter that predicts offsets and masks
+
+
+def make_optimiser(
+    spec: OptimiserSpec, named_parameters: Iterable[tuple[str, nn.Parameter]]
+) -> torch.optim.Optimizer:
+    """An optimiser whose groups carry `factor`, their share of the stage's learning rate."""
+    trained = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
+    temperatures = [p for name, p in trained if name.endswith("log_temperature")]
+    offsets = [p for name, p in trained if OFFSET in name]
+    chosen = {id(p) for p in (*temperatures, *offsets)}
+    others = [p for _, p in trained if id(p) not in chosen]
+    groups = [
+        {"params": others, "factor": 1.0, "weight_decay": spec.weight_decay},
+        {"params": offsets, "factor": spec.offset_factor, "weight_decay": spec.weight_decay},
+        # A temperature is a scale that training has to find, not a weight to keep small.
+        {"params": temperatures, "factor": 1.0, "weight_decay": 0.0},
+    ]
+    cls = torch.optim.Adam if spec.name == "adam" else torch.optim.AdamW
+    return cls([group for group in groups if group["params"]], betas=spec.betas)
+
+
+def set_learning_rate(optimiser: torch.optim.Optimizer, learning_rate: float) -> None:
+    """Give each group its share of the learning rate."""
+    for group in optimiser.param_groups:
+        group["lr"] = learning_rate * group["factor"]

@@ -1,0 +1,241 @@
+"""A recipe: everything that decides a training run, read from TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from aanet.errors import AanetError
+from aanet.training.schema import build, closest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
+
+Unit = Literal["epochs", "steps", "minutes"]
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """The network to train and what it starts from."""
+
+    name: str
+    max_disparity: int = 192
+    initialisation: Literal["paper", "matching"] = "paper"
+    start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """One dataset; the keys from `length` on are those of the synthetic world."""
+
+    name: str
+    root: str = ""
+    split: str | None = None  # the first that the dataset knows when absent
+    pseudo_labels: bool = False  # whether to read what `aanet pseudo-label` wrote
+    weight: float | None = None  # share in a mixture; without weights the datasets are joined as they are
+    length: int = 1_000_000  # scenes in an epoch
+    size: tuple[int, int] | None = None  # height and width of a scene; the stage's crop when absent
+    textures: str = ""  # a folder of photographs; empty = procedural textures
+    world_seed: int = 0
+
+
+@dataclass(frozen=True)
+class AugmentationSpec:
+    """Augmentation as in the paper; the later additions are off until switched on."""
+
+    color: bool = True
+    vertical_flip: float = 0.5
+    asymmetric_color: float = 0.0  # probability that the two views get different colours
+    erase: float = 0.0  # probability of erased patches in the right view
+    erase_px: tuple[int, int] = (40, 90)
+    log2_scale: tuple[float, float] = (0.0, 0.0)
+    log2_stretch: float = 0.0
+    vertical_shift: float = 0.0  # probability of moving the right view up or down
+    vertical_shift_px: float = 0.5
+
+
+@dataclass(frozen=True)
+class OptimiserSpec:
+    """Adam as in the paper."""
+
+    name: Literal["adam", "adamw"] = "adam"
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 1e-4
+    offset_factor: float = 0.1  # of the learning rate, for the predictors of offsets and masks
+    clip_norm: float = 0.0  # largest norm of the gradient; 0 = not clipped
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """One stretch of training with its own parts, crop, batch, learning rate and length.
+
+    Exactly one of `epochs`, `steps` and `minutes` gives the length; `milestones` are in the same unit.
+    """
+
+    crop: tuple[int, int]
+    batch: int  # pairs per optimiser step, over all processes
+    learning_rate: float
+    name: str = "training"
+    trains: Literal["features", "aggregation", "all"] = "all"
+    loss: Literal["pyramid", "finest"] = "pyramid"
+    matching_weight: float = 0.0  # weight of the matching loss of raw features beside the disparity loss
+    matching_until: float = 1.0  # share of the stage after which the matching loss is dropped
+    accumulate: int = 1  # a step's batch is worked off in this many parts, to save memory
+    schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"
+    milestones: tuple[float, ...] = ()
+    factor: float = 0.5  # of the learning rate at each milestone
+    warmup_steps: int = 0
+    frozen_batch_norm: bool = False
+    epochs: float | None = None
+    steps: int | None = None
+    minutes: float | None = None
+    scene_disparity: int | None = None  # largest of a synthetic scene; the network's range when absent
+
+    def __post_init__(self) -> None:
+        where = f"stage {self.name!r}"
+        if sum(length is not None for length in (self.epochs, self.steps, self.minutes)) != 1:
+            raise AanetError(f"{where} must have exactly one of 'epochs', 'steps' and 'minutes'.")
+        if self.batch < 1 or self.accumulate < 1 or self.batch % self.accumulate:
+            raise AanetError(
+                f"{where}: 'batch' must be a positive multiple of 'accumulate'; "
+                f"they are {self.batch} and {self.accumulate}."
+            )
+        if self.learning_rate <= 0:
+            raise AanetError(f"{where}: 'learning_rate' must be positive; it is {self.learning_rate}.")
+        if (self.schedule == "milestones") != bool(self.milestones):
+            raise AanetError(f"{where}: 'milestones' and schedule = \"milestones\" go together.")
+
+    @property
+    def unit(self) -> Unit:
+        """What the stage's length and milestones count."""
+        if self.epochs is not None:
+            return "epochs"
+        return "steps" if self.steps is not None else "minutes"
+
+    @property
+    def length(self) -> float:
+        """The stage's length in its unit."""
+        return float(getattr(self, self.unit))
+
+
+@dataclass(frozen=True)
+class ValidationSpec:
+    """Sets that are never trained on, scored now and then."""
+
+    data: tuple[DataSpec, ...] = ()
+    every_minutes: float = 30.0
+    limit: int = 0  # the first so many pairs of each set; 0 = all
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """How the run is carried out; nothing here changes what is learned, but precision and EMA."""
+
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    ema_decay: float = 0.0  # exponential moving average of the weights; 0 = off
+    accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    threads: int = 0  # of the training process; 0 = PyTorch's choice
+    workers: int = 1
+    checkpoint_minutes: float = 10.0
+    log_steps: int = 50
+    picture_steps: int = 1000
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole training run."""
+
+    network: NetworkSpec
+    data: tuple[DataSpec, ...]
+    stage: tuple[StageSpec, ...]
+    seed: int = 0
+    augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
+    optimiser: OptimiserSpec = field(default_factory=OptimiserSpec)
+    validation: ValidationSpec = field(default_factory=ValidationSpec)
+    run: RunSpec = field(default_factory=RunSpec)
+
+    def __post_init__(self) -> None:
+        if not self.stage:
+            raise AanetError("a recipe needs at least one [[stage]].")
+        if not self.data:
+            raise AanetError("a recipe needs at least one [[data]].")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        return dataclasses.asdict(self)
+
+    def digest(self) -> str:
+        """A hash that is the same for recipes that train the same way."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
+    """Read a recipe and apply `key=value` overrides with dotted keys, `stage.0.batch=4` among them."""
+    table = read_table(path)
+    for override in overrides or []:
+        apply_override(table, override)
+    return build(Recipe, table, path.name)
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Parse a recipe; with `extends = "other.toml"` it says only what differs from that one beside it."""
+    if not path.is_file():
+        raise AanetError(f"There is no recipe at {path}.")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise AanetError(f"{path} is not valid TOML: {error}.") from error
+    base = table.pop("extends", None)
+    return table if base is None else merge(read_table(path.parent / str(base)), table)
+
+
+def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`base` with the values of `changes`: tables are merged, everything else is replaced."""
+    merged = dict(base)
+    for key, value in changes.items():
+        both_tables = isinstance(value, dict) and isinstance(base.get(key), dict)
+        merged[key] = merge(base[key], value) if both_tables else value
+    return merged
+
+
+def apply_override(table: dict[str, Any], override: str) -> None:
+    """Change one value of a parsed recipe; list entries are addressed by their number or their name."""
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise AanetError(f"An override must look like key=value; it is {override!r}.")
+    *parents, last = key.strip().split(".")
+    target: Any = table
+    for part in parents:
+        target = _descend(target, part, override)
+    if not isinstance(target, dict):
+        raise AanetError(f"{override!r}: {'.'.join(parents)!r} is not a table of values.")
+    target[last] = _parse(text.strip())
+
+
+def _descend(target: Any, part: str, override: str) -> Any:
+    if isinstance(target, dict):
+        return target.setdefault(part, {})
+    if isinstance(target, list):
+        names = [str(entry.get("name", "")) for entry in target]
+        if part in names:
+            return target[names.index(part)]
+        if part.isdecimal() and int(part) < len(target):
+            return target[int(part)]
+        numbers = [str(number) for number in range(len(target))]
+        raise AanetError(f"{override!r}: there is no entry {part!r}; {closest(part, numbers + names)}.")
+    raise AanetError(f"{override!r}: there is nothing below the value {target!r}.")
+
+
+def _parse(text: str) -> Any:
+    """A TOML value, or the text itself when it is none: quotes are a nuisance on a command line."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

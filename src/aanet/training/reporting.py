@@ -1,0 +1,165 @@
+"""What a run tells the world: one live line or plain log lines, a JSON log, and TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+from torch import Tensor, nn
+
+from aanet.training.batches import StereoBatch
+from aanet.viz import colorize_disparity
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+
+@dataclass(frozen=True)
+class Report:
+    """The state of a run after a step."""
+
+    stage: str
+    step: int  # over all stages
+    loss: float
+    epe: float
+    learning_rate: float
+    pairs_per_second: float
+    share: float  # of the stage that is done
+    minutes: float  # trained in this stage
+    minutes_left: float  # in this stage; NaN before it can be told
+
+    def line(self) -> str:
+        """One line for people."""
+        left = "?" if math.isnan(self.minutes_left) else f"{self.minutes_left:.0f} min"
+        return (
+            f"{self.stage} {self.share:4.0%}  step {self.step}  loss {self.loss:.3f}  EPE {self.epe:.2f} px  "
+            f"lr {self.learning_rate:.1e}  {self.pairs_per_second:.2f} pairs/s  {left} left"
+        )
+
+
+class Averages:
+    """Means over the steps since the last report."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.errors: list[float] = []
+        self.pairs = 0
+        self.seconds = 0.0
+
+    def add(self, loss: float, epe: float, pairs: int, seconds: float) -> None:
+        """Count a step."""
+        self.losses.append(loss)
+        if not math.isnan(epe):  # a crop without truth has no error
+            self.errors.append(epe)
+        self.pairs += pairs
+        self.seconds += seconds
+
+    @property
+    def loss(self) -> float:
+        """Mean loss."""
+        return fmean(self.losses)
+
+    @property
+    def epe(self) -> float:
+        """Mean end-point error in pixels."""
+        return fmean(self.errors) if self.errors else math.nan
+
+    @property
+    def pairs_per_second(self) -> float:
+        """Pairs trained per second of wall time."""
+        return self.pairs / max(self.seconds, 1e-9)
+
+
+class Reporter:
+    """Writes reports to the terminal, to `log.jsonl` and to TensorBoard; only the first process has one."""
+
+    def __init__(self, folder: Path | None, console: Console) -> None:
+        """Nothing is written to disk without a folder."""
+        self.folder = folder
+        self.console = console
+        self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+        self._writer: SummaryWriter | None = None
+
+    def __enter__(self) -> Reporter:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.live:
+            self.live.stop()
+        if self._writer:
+            self._writer.close()
+
+    def progress(self, report: Report) -> None:
+        """Refresh the live line; does nothing where output goes to a file."""
+        if self.live:
+            self.live.update(Text(report.line(), overflow="ellipsis", no_wrap=True), refresh=True)
+
+    def log(self, report: Report) -> None:
+        """Keep a report: a plain line where there is no live one, and a record in the files."""
+        if not self.live:
+            self.say(report.line())
+        self._record({"kind": "training", **asdict(report)})
+        if self.folder:
+            for key in ("loss", "epe", "learning_rate", "pairs_per_second"):
+                self._tensorboard().add_scalar(f"training/{key}", getattr(report, key), report.step)
+
+    def validation(self, step: int, scores: dict[str, dict[str, float]]) -> None:
+        """Keep the scores of the validation sets."""
+        for name, score in scores.items():
+            text = "  ".join(f"{metric} {value:.3f}" for metric, value in score.items())
+            self.say(f"validation after step {step}: {name}  {text}")
+            if self.folder:
+                for metric, value in score.items():
+                    self._tensorboard().add_scalar(f"validation/{name}/{metric}", value, step)
+        self._record({"kind": "validation", "step": step, "scores": scores})
+
+    def picture(self, name: str, step: int, rgb: NDArray[np.uint8]) -> None:
+        """Show an [H, W, 3] picture in TensorBoard."""
+        if self.folder:
+            self._tensorboard().add_image(name, rgb, step, dataformats="HWC")
+
+    def describe(self, manifest: dict[str, Any], network: nn.Module) -> None:
+        """Print the manifest and the size of every part of the network."""
+        self.say(json.dumps(manifest, indent=2))
+        for name, part in network.named_children():
+            self.say(f"{name}: {sum(p.numel() for p in part.parameters()) / 1e6:.3f} M parameters")
+
+    def say(self, message: str) -> None:
+        """One plain line."""
+        self.console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    def _record(self, values: dict[str, Any]) -> None:
+        if self.folder:
+            with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(values) + "\n")
+
+    def _tensorboard(self) -> SummaryWriter:
+        if self._writer is None:
+            from torch.utils.tensorboard import SummaryWriter  # slow to import, and an extra
+
+            assert self.folder is not None
+            self._writer = SummaryWriter(str(self.folder / "tensorboard"))
+        return self._writer
+
+
+def training_picture(batch: StereoBatch, disparity: Tensor, max_disparity: int) -> NDArray[np.uint8]:
+    """Left view, right view, truth and prediction of the first pair of a batch, side by side."""
+    truth = batch.truth.disparity[0].numpy()
+    top = float(min(max(truth.max(), 1.0), max_disparity))
+    maps = [colorize_disparity(each, 0, top) for each in (truth, disparity[0].numpy())]
+    images = [image[0].permute(1, 2, 0).numpy() for image in (batch.left, batch.right)]
+    return np.concatenate([*images, *maps], axis=1)

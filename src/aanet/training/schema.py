@@ -1,0 +1,74 @@
+"""Turn parsed TOML into typed dataclasses; whatever does not fit is one sentence that names the key."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from aanet.errors import AanetError
+
+T = TypeVar("T")
+
+
+def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
+    """An instance of the dataclass `cls` from a table; `where` names the table in errors."""
+    hints = get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # any dataclass
+    for key in table:
+        if key not in fields:
+            raise AanetError(f"{where} has an unknown key {key!r}; {closest(key, list(fields))}.")
+    for name, field in fields.items():
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and name not in table:
+            raise AanetError(f"{where} lacks the key {name!r}.")
+    values = {key: convert(value, hints[key], f"{where}: {key!r}") for key, value in table.items()}
+    return cls(**values)
+
+
+def closest(word: str, known: list[str]) -> str:
+    """A hint at the known word that was probably meant."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}" if near else f"known are {', '.join(sorted(known))}"
+
+
+def convert(value: Any, hint: Any, where: str) -> Any:
+    """`value` as the annotated type, or an error that says what was expected."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):  # an optional value: TOML has no null, so only the type is left
+        (hint,) = (argument for argument in arguments if argument is not type(None))
+        return convert(value, hint, where)
+    if origin is Literal:
+        if value not in arguments:
+            allowed = ", ".join(repr(argument) for argument in arguments)
+            raise AanetError(f"{where} must be one of {allowed}; it is {value!r}.")
+        return value
+    if origin is tuple:
+        return _convert_tuple(value, arguments, where)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        if not isinstance(value, Mapping):
+            raise AanetError(f"{where} must be a table; it is {value!r}.")
+        return build(hint, value, where)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not hint:
+        raise AanetError(f"{where} must be {_NAMES[hint]}; it is {value!r}.")
+    return value
+
+
+_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def _convert_tuple(value: Any, arguments: tuple[Any, ...], where: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise AanetError(f"{where} must be a list; it is {value!r}.")
+    if arguments[-1] is Ellipsis:
+        return tuple(convert(item, arguments[0], f"{where}, entry {i}") for i, item in enumerate(value))
+    if len(value) != len(arguments):
+        raise AanetError(f"{where} must have {len(arguments)} entries; it has {len(value)}.")
+    return tuple(
+        convert(item, hint, f"{where}, entry {i}")
+        for i, (item, hint) in enumerate(zip(value, arguments, strict=True))
+    )

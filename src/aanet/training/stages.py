@@ -1,0 +1,146 @@
+"""Stages of training: which parts of the network run, and what their outputs are judged by.
+
+`features` matches raw features, `aggregation` adds the aggregation but not the refinement (48 % of AANet's
+multiplications), `all` is the network as it predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from aanet.errors import AanetError
+from aanet.models.cost_volume import CorrelationPyramid
+from aanet.models.network import StereoNetwork
+from aanet.training.losses import DisparityLoss, FinestLoss, MatchingLoss, PyramidLoss, Truth
+from aanet.training.recipe import StageSpec
+
+
+class StageOutput(NamedTuple):
+    """What a stage's parts give: disparities coarse to fine, and the raw matching costs fine to coarse."""
+
+    disparities: list[Tensor]  # each [B, h, w] in pixels of its own grid
+    volumes: list[Tensor]  # each [B, D_s, h, w]
+
+
+# A way through the network, from both normalised images to its outputs.
+Pass = Callable[[StereoNetwork, Tensor, Tensor], StageOutput]
+
+
+def match_features(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
+    """Features and raw correlation only; the disparity is the best candidate of the finest scale."""
+    volumes = network.match(left, right)
+    return StageOutput([volumes[0].argmax(dim=1).float()], volumes)
+
+
+def match_and_aggregate(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
+    """Everything up to the disparity regression; no refinement."""
+    volumes = network.match(left, right)
+    scores = network.aggregation(volumes)
+    return StageOutput([network.regression(score) for score in reversed(scores)], volumes)
+
+
+def predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
+    """The network as it predicts; its raw matching costs stay inside."""
+    return StageOutput(network(left, right).disparities, [])
+
+
+def match_and_predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
+    """The same predictions, with the raw correlation that led to them."""
+    matched = match_and_aggregate(network, left, right)
+    refined = network.refinement(matched.disparities[-1], left, right)
+    return StageOutput([*matched.disparities, *refined], matched.volumes)
+
+
+class StageModule(nn.Module):
+    """A network with the pass and the losses of one stage: images and truth in, the loss out.
+
+    The losses are inside, so that a wrapper for several processes sees every parameter they use.
+    """
+
+    def __init__(
+        self,
+        network: StereoNetwork,
+        run: Pass,
+        disparity_loss: DisparityLoss | None,
+        matching_loss: MatchingLoss | None,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.run = run
+        self.disparity_loss = disparity_loss
+        self.matching_loss = matching_loss
+        self.matching_weight = 1.0
+
+    def forward(
+        self, left: Tensor, right: Tensor, disparity: Tensor, visible: Tensor, pseudo: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The loss, and the finest disparity that the stage predicts."""
+        output = self.run(self.network, left, right)
+        truth = Truth(disparity, visible, pseudo)
+        with torch.autocast(left.device.type, enabled=False):
+            loss = disparity.new_zeros(())
+            if self.disparity_loss is not None:
+                loss = loss + self.disparity_loss(output.disparities, truth)
+            if self.matching_loss is not None and self.matching_weight:
+                loss = loss + self.matching_weight * self.matching_loss(output.volumes, truth)
+        return loss, output.disparities[-1].detach().float()
+
+
+def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
+    """The module that a stage trains; parameters of parts that do not take part are frozen."""
+    if matching_loss is None and (stage.trains != "all" or stage.matching_weight):
+        raise AanetError(
+            f"stage {stage.name!r} trains on raw correlation, but the matching cost of this network is "
+            f"{type(network.cost_volume).__name__}; only the networks with adaptive aggregation have it."
+        )
+    height, width = stage.crop
+    if (
+        height % network.size_multiple
+        or width % network.size_multiple
+        or min(stage.crop) < network.minimum_size
+    ):
+        raise AanetError(
+            f"stage {stage.name!r}: the crop must have sides of at least {network.minimum_size} that are "
+            f"multiples of {network.size_multiple}; it is {height}×{width}."
+        )
+    disparity_loss: DisparityLoss | None = PyramidLoss(network.max_disparity)
+    if stage.loss == "finest":
+        disparity_loss = FinestLoss(network.max_disparity)
+    run: Pass = predict
+    trained: list[nn.Module] = [network]
+    if stage.trains == "features":
+        run, disparity_loss, trained = match_features, None, [network.features]
+    elif stage.trains == "aggregation":
+        run, trained = match_and_aggregate, [network.features, network.aggregation]
+    elif stage.matching_weight:
+        run = match_and_predict
+    network.requires_grad_(False)
+    for part in trained:
+        part.requires_grad_(True)
+    uses_matching = stage.trains == "features" or stage.matching_weight > 0
+    return StageModule(network, run, disparity_loss, matching_loss if uses_matching else None)
+
+
+def matching_weight(stage: StageSpec, share: float) -> float:
+    """The weight of the matching loss when `share` of the stage is done."""
+    if stage.trains == "features":
+        return 1.0
+    return stage.matching_weight if share < stage.matching_until else 0.0
+
+
+def matching_loss_of(network: StereoNetwork) -> MatchingLoss | None:
+    """The matching loss for a network's raw correlation; None where its matching cost is another."""
+    if isinstance(network.cost_volume, CorrelationPyramid):
+        return MatchingLoss(scales=len(network.cost_volume.candidates))
+    return None
+
+
+def freeze_batch_norm(module: nn.Module) -> None:
+    """Keep the statistics of every batch norm as they are; its scale and shift are still trained."""
+    for part in module.modules():
+        if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            part.eval()

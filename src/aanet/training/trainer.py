@@ -1,0 +1,269 @@
+"""The training loop: stages, steps, reports, validation and checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from aanet.errors import AanetError
+from aanet.models import weights
+from aanet.models.network import StereoNetwork
+from aanet.training import batches, environment, stages
+from aanet.training.checkpoint import (
+    Checkpoint,
+    checkpoints,
+    load_checkpoint,
+    random_states,
+    restore_random_states,
+    save_checkpoint,
+)
+from aanet.training.ema import WeightAverage
+from aanet.training.manifest import describe_run, write_manifest
+from aanet.training.optimiser import make_optimiser, set_learning_rate
+from aanet.training.recipe import Recipe, StageSpec
+from aanet.training.reporting import Averages, Report, Reporter, training_picture
+from aanet.training.schedules import Progress
+from aanet.training.step import Stepper, StepResult
+from aanet.training.transfer import without_training_heads
+from aanet.training.validation import validate
+
+MAX_NON_FINITE = 10
+
+
+class Trainer:
+    """Trains a network through the stages of a recipe; without a folder nothing is written to disk."""
+
+    def __init__(self, recipe: Recipe, folder: Path | None, console: Console) -> None:
+        torch.set_flush_denormal(True)  # denormal numbers make rare slow spells on a CPU
+        if recipe.run.threads:
+            torch.set_num_threads(recipe.run.threads)
+        self.recipe = recipe
+        self.fabric = environment.make_fabric(recipe)
+        self.fabric.launch()
+        self.folder = folder if self.fabric.is_global_zero else None
+        quiet = Console(quiet=True)
+        self.reporter = Reporter(self.folder, console if self.fabric.is_global_zero else quiet)
+        environment.seed_everything(recipe.seed)
+        self.network = environment.build_network(recipe).to(self.fabric.device)
+        self.matching_loss = stages.matching_loss_of(self.network)
+        self.average = WeightAverage(self.network, recipe.run.ema_decay) if recipe.run.ema_decay else None
+        self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
+        # All are opened now, so that what is missing for a late stage is known at once.
+        self.sources = [
+            batches.open_mixture(
+                recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity
+            )
+            for stage in recipe.stage
+        ]
+        self.stage_index = 0
+        self.step = 0  # over all stages
+        self.skipped = 0  # steps with a loss that was not finite
+        self.progress = Progress()  # in the present stage
+        self.optimiser_state: dict[str, Any] | None = None  # from a checkpoint, until its stage is set up
+        self.stopping = False
+
+    def resume(self, folder: Path) -> None:
+        """Go on from the last checkpoint in a run's folder."""
+        found = checkpoints(folder / "checkpoints")
+        if not found:
+            raise AanetError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
+        checkpoint = load_checkpoint(found[-1], self.recipe.network.name)
+        try:
+            self.network.load_state_dict(checkpoint.weights)
+        except RuntimeError as error:
+            raise AanetError(f"{found[-1]} does not fit the network that the recipe describes.") from error
+        state = checkpoint.state
+        self.step = checkpoint.step
+        self.stage_index = state["stage"]
+        self.skipped = state["skipped"]
+        self.progress = Progress(**state["progress"])
+        self.optimiser_state = state["optimiser"]
+        if self.matching_loss is not None:
+            self.matching_loss.load_state_dict(state["matching_loss"])
+        if self.average is not None and checkpoint.average:
+            self.average.load(checkpoint.average, state["average_updates"])
+        restore_random_states(state["random"])
+
+    def run(self, stop_after: int | None = None, steps_per_stage: int | None = None) -> Path | None:
+        """Train what is left of the recipe, then export the weights.
+
+        Args:
+            stop_after: Stop, as on SIGTERM, once so many steps are done over all stages.
+            steps_per_stage: Cut every stage short, to try a recipe out.
+
+        Returns:
+            The exported weights; None when stopped before the end, or without a folder.
+        """
+        with self.reporter, environment.on_stop_signal(self._stop):
+            for index in range(self.stage_index, len(self.recipe.stage)):
+                if index > self.stage_index:
+                    self.stage_index, self.progress = index, Progress()
+                if self.progress.share(self.recipe.stage[index]) < 1:
+                    self._run_stage(self.recipe.stage[index], stop_after, steps_per_stage)
+                if self.stopping:
+                    self.reporter.say(f"stopped after step {self.step}; --resume goes on from there.")
+                    return None
+            return self._export()
+
+    def manifest(self) -> dict[str, Any]:
+        """What the run is made of, as plain values."""
+        data = [
+            {"stage": stage.name, "pairs": len(source), "source": source.name}
+            for stage, source in zip(self.recipe.stage, self.sources, strict=True)
+        ]
+        return describe_run(self.recipe, data)
+
+    def _stop(self) -> None:
+        self.stopping = True
+
+    def _run_stage(self, stage: StageSpec, stop_after: int | None, steps_per_stage: int | None) -> None:
+        stepper = self._set_up(stage)
+        averages = Averages()
+        clock = saved = validated = time.monotonic()
+        while self.progress.share(stage) < 1 and not self.stopping:
+            set_learning_rate(stepper.optimiser, self.progress.learning_rate(stage))
+            stepper.plain_module.matching_weight = stages.matching_weight(stage, self.progress.share(stage))
+            result = stepper.step()
+            self._count(result, stage)
+            seconds, clock = self._agree(time.monotonic() - clock), time.monotonic()
+            self.progress.minutes += seconds / 60
+            averages.add(result.loss, result.epe, stage.batch, seconds)
+            averages = self._report(stage, result, averages)
+            if self.validation_sets and clock - validated > 60 * self.recipe.validation.every_minutes:
+                self._save(stepper, self._validate())
+                saved = validated = time.monotonic()
+            elif clock - saved > 60 * self.recipe.run.checkpoint_minutes:
+                self._save(stepper)
+                saved = time.monotonic()
+            if self.step == stop_after:
+                self._stop()
+            if self.progress.steps == steps_per_stage:
+                break
+        self._save(stepper, math.nan if self.stopping else self._validate())
+
+    def _set_up(self, stage: StageSpec) -> Stepper:
+        """The module, optimiser and batches of a stage, at the place where it was left."""
+        module = stages.make_stage(stage, self.network, self.matching_loss).train()
+        if stage.frozen_batch_norm:
+            stages.freeze_batch_norm(module)
+        parts = stage.accumulate * self.fabric.world_size
+        if stage.batch % parts:
+            raise AanetError(
+                f"stage {stage.name!r}: {self.fabric.world_size} processes cannot share a batch of "
+                f"{stage.batch} pairs in {stage.accumulate} parts."
+            )
+        source = self.sources[self.stage_index]
+        self.progress.epoch_pairs = len(source)
+        seed = self.recipe.seed + 1000 * self.stage_index  # other pairs in every stage
+        share = batches.Share(
+            self.progress.pairs, stage.batch // parts, self.fabric.global_rank, self.fabric.world_size
+        )
+        augmentation = batches.make_augmentation(self.recipe.augmentation, stage.crop)
+        loader = batches.make_loader(
+            batches.AugmentedPairs(source, augmentation, seed),
+            batches.PairStream(len(source), seed, share),
+            self.recipe.run.workers,
+        )
+        optimiser = make_optimiser(self.recipe.optimiser, module.named_parameters())
+        stepper = Stepper(self.fabric, module, optimiser, iter(loader), stage, self.recipe)
+        if self.optimiser_state is not None:
+            stepper.optimiser.load_state_dict(self.optimiser_state)
+            self.optimiser_state = None
+        return stepper
+
+    def _count(self, result: StepResult, stage: StageSpec) -> None:
+        self.step += 1
+        self.progress.steps += 1
+        self.progress.pairs += stage.batch
+        if result.finite:
+            if self.average is not None:
+                self.average.update(self.network)
+            return
+        self.skipped += 1
+        self.reporter.say(f"step {self.step} skipped, its loss is not finite: {', '.join(result.names)}")
+        if self.skipped >= MAX_NON_FINITE:
+            raise AanetError(
+                f"The loss was not finite in {self.skipped} steps, the last time for "
+                f"{', '.join(result.names)}; a lower learning rate or gradient clipping may help."
+            )
+
+    def _agree(self, seconds: float) -> float:
+        """The first process's clock and wish to stop, so that all processes do the same."""
+        if self.fabric.world_size > 1:
+            seconds, self.stopping = self.fabric.broadcast((seconds, self.stopping))
+        return seconds
+
+    def _report(self, stage: StageSpec, result: StepResult, averages: Averages) -> Averages:
+        """Tell how it goes; returns the averages to go on with."""
+        share = self.progress.share(stage)
+        report = Report(
+            stage=stage.name,
+            step=self.step,
+            loss=averages.loss,
+            epe=averages.epe,
+            learning_rate=self.progress.learning_rate(stage),
+            pairs_per_second=averages.pairs_per_second,
+            share=share,
+            minutes=self.progress.minutes,
+            minutes_left=self.progress.minutes * (1 - share) / share if share else math.nan,
+        )
+        self.reporter.progress(report)
+        if self.step % self.recipe.run.picture_steps == 0:
+            picture = training_picture(result.batch, result.disparity, self.recipe.network.max_disparity)
+            self.reporter.picture("training", self.step, picture)
+        if self.step % self.recipe.run.log_steps == 0:
+            self.reporter.log(report)
+            return Averages()
+        return averages
+
+    def _validate(self) -> float:
+        """Mean EPE over the validation sets; NaN without any."""
+        if not self.validation_sets:
+            return math.nan
+        scores = validate(self._predictor(), self.validation_sets)
+        self.reporter.validation(self.step, scores)
+        return fmean(score["EPE"] for score in scores.values())
+
+    def _predictor(self) -> StereoNetwork:
+        """The network as it would be exported now: averaged weights if there are any."""
+        state = self.network.state_dict() if self.average is None else self.average.state
+        return without_training_heads(self.network, state)
+
+    def _save(self, stepper: Stepper, score: float = math.nan) -> None:
+        if self.folder is None:
+            return
+        state = {
+            "stage": self.stage_index,
+            "skipped": self.skipped,
+            "progress": asdict(self.progress),
+            "optimiser": stepper.optimiser.state_dict(),
+            "matching_loss": self.matching_loss.state_dict() if self.matching_loss else {},
+            "average_updates": self.average.updates if self.average else 0,
+            "random": random_states(),
+        }
+        average = self.average.state if self.average else {}
+        checkpoint = Checkpoint(
+            self.recipe.network.name, self.step, score, self.network.state_dict(), average, state
+        )
+        save_checkpoint(self.folder / "checkpoints", checkpoint)
+        write_manifest(self.folder / "manifest.json", self.manifest())
+
+    def _export(self) -> Path | None:
+        """Write the weights to predict with, and with the training heads those to go on training from."""
+        if self.folder is None:
+            return None
+        path = self.folder / "weights.safetensors"
+        facts = {"recipe_digest": self.recipe.digest(), "steps": str(self.step)}
+        weights.save(self._predictor(), path, facts=facts)
+        if self.average is not None:
+            self.network.load_state_dict(self.average.state)
+        weights.save(self.network, self.folder / "weights-with-heads.safetensors", facts=facts)
+        self.reporter.say(f"wrote {path}")
+        return path

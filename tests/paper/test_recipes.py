@@ -1,0 +1,110 @@
+"""The recipes say what the paper says (section 4.1 and the supplement)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from aanet.models import zoo
+from aanet.training.recipe import Recipe, load_recipe
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+KITTI_MILESTONES = (400, 600, 800, 900)
+
+
+def recipe(name: str) -> Recipe:
+    return load_recipe(RECIPES / f"{name}.toml")
+
+
+def test_every_network_has_a_scene_flow_recipe() -> None:
+    found = {path.stem.removeprefix("sceneflow-") for path in RECIPES.glob("sceneflow-*.toml")}
+    assert found == set(zoo.NETWORKS)
+
+
+@pytest.mark.parametrize("name", sorted(zoo.NETWORKS))
+def test_scene_flow_schedule(name: str) -> None:
+    loaded = recipe(f"sceneflow-{name}")
+    (stage,) = loaded.stage
+    assert loaded.network.name == name
+    assert loaded.network.start_from == ""
+    assert [(data.name, data.split) for data in loaded.data] == [("sceneflow", "train")]
+    assert stage.crop == (288, 576)
+    assert (stage.batch, stage.unit, stage.length) == (64, "epochs", 64)
+    assert stage.learning_rate == 1e-3
+    assert (stage.schedule, stage.milestones, stage.factor) == ("milestones", (20, 30, 40, 50, 60), 0.5)
+    assert (stage.loss, stage.trains, stage.frozen_batch_norm) == ("pyramid", "all", False)
+
+
+@pytest.mark.parametrize(("network", "crop"), [("aanet", (336, 960)), ("aanet_plus", (288, 1152))])
+def test_mixed_kitti_schedule(network: str, crop: tuple[int, int]) -> None:
+    loaded = recipe(f"kitti-mixed-{network}")
+    (stage,) = loaded.stage
+    assert loaded.network.name == network
+    assert f"sceneflow-{network}/" in loaded.network.start_from
+    assert [(data.name, data.pseudo_labels) for data in loaded.data] == [
+        ("kitti2012", True),
+        ("kitti2015", True),
+    ]
+    assert stage.crop == crop
+    assert (stage.batch, stage.unit, stage.length) == (32, "epochs", 1000)
+    assert stage.learning_rate == 1e-3
+    assert (stage.schedule, stage.milestones, stage.factor) == ("milestones", KITTI_MILESTONES, 0.5)
+    assert (stage.loss, stage.frozen_batch_norm) == ("pyramid", False)
+
+
+@pytest.mark.parametrize("year", ["2012", "2015"])
+@pytest.mark.parametrize(
+    ("network", "crop", "batch", "frozen"),
+    [("aanet", (336, 960), 32, False), ("aanet_plus", (384, 1248), 28, True)],
+)
+def test_single_kitti_schedule(
+    year: str, network: str, crop: tuple[int, int], batch: int, frozen: bool
+) -> None:
+    loaded = recipe(f"kitti{year}-{network}")
+    (stage,) = loaded.stage
+    assert loaded.network.name == network
+    assert f"kitti-mixed-{network}/" in loaded.network.start_from
+    assert [(data.name, data.pseudo_labels) for data in loaded.data] == [(f"kitti{year}", True)]
+    assert stage.crop == crop
+    assert (stage.batch, stage.unit, stage.length) == (batch, "epochs", 1000)
+    assert stage.learning_rate == 1e-4
+    assert (stage.schedule, stage.milestones, stage.factor) == ("milestones", KITTI_MILESTONES, 0.5)
+    assert (stage.loss, stage.frozen_batch_norm) == ("finest", frozen)
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_optimiser_range_and_augmentation(path: Path) -> None:
+    loaded = load_recipe(path)
+    assert loaded.network.max_disparity == 192
+    assert loaded.optimiser.weight_decay == 1e-4
+    assert loaded.optimiser.betas == (0.9, 0.999)
+    assert loaded.optimiser.offset_factor == 0.1
+    if path.stem != "synthetic-cpu":
+        assert loaded.optimiser.name == "adam"
+        assert loaded.optimiser.clip_norm == 0
+        augmentation = loaded.augmentation
+        assert (augmentation.color, augmentation.vertical_flip) == (True, 0.5)
+        assert (augmentation.asymmetric_color, augmentation.erase, augmentation.vertical_shift) == (0, 0, 0)
+        assert (augmentation.log2_scale, augmentation.log2_stretch) == ((0, 0), 0)
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_crops_fit_their_network(path: Path) -> None:
+    loaded = load_recipe(path)
+    network = zoo.build(loaded.network.name)
+    for stage in loaded.stage:
+        assert all(side % network.size_multiple == 0 and side >= network.minimum_size for side in stage.crop)
+
+
+def test_the_synthetic_recipe_trains_parts_before_the_whole() -> None:
+    loaded = recipe("synthetic-cpu")
+    trained = [stage.trains for stage in loaded.stage]
+    assert trained[:2] == ["features", "aggregation"]
+    assert set(trained[2:]) == {"all"}
+    assert all(stage.unit == "minutes" for stage in loaded.stage)
+    areas = [math.prod(stage.crop) for stage in loaded.stage]
+    assert areas == sorted(areas)  # small crops first
+    assert loaded.network.initialisation == "matching"
+    assert loaded.run.ema_decay > 0

@@ -1,0 +1,123 @@
+"""Recipes: typed, strict about keys, and changed from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aanet.errors import AanetError
+from aanet.training.recipe import Recipe, load_recipe
+
+MINIMAL = """
+[network]
+name = "aanet"
+[[data]]
+name = "synthetic"
+[[stage]]
+name = "first"
+crop = [144, 336]
+batch = 4
+learning_rate = 1e-3
+steps = 10
+"""
+
+
+def load(tmp_path: Path, text: str = MINIMAL, *overrides: str) -> Recipe:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    return load_recipe(path, list(overrides))
+
+
+def test_values_have_the_types_of_their_fields(tmp_path: Path) -> None:
+    recipe = load(tmp_path)
+    assert recipe.stage[0].crop == (144, 336)
+    assert recipe.stage[0].unit == "steps"
+    assert recipe.stage[0].length == 10
+    assert recipe.optimiser.weight_decay == 1e-4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (MINIMAL + "learning_rat = 1\n", "unknown key 'learning_rat'; did you mean 'learning_rate'"),
+        ("speed = 3\n" + MINIMAL, "recipe.toml has an unknown key 'speed'; did you mean 'seed'"),
+        (MINIMAL + "[run]\nworker = 3\n", "'run' has an unknown key 'worker'; did you mean 'workers'"),
+        (MINIMAL + "[optimiser]\nname = 'sgd'\n", "'name' must be one of 'adam', 'adamw'; it is 'sgd'"),
+        (MINIMAL.replace("batch = 4", "batch = 4.5"), "'batch' must be a whole number; it is 4.5"),
+        (MINIMAL.replace("[144, 336]", "[144]"), "'crop' must have 2 entries; it has 1"),
+        (MINIMAL.replace("[144, 336]", "144"), "'crop' must be a list; it is 144"),
+        (MINIMAL.replace("batch = 4", ""), "lacks the key 'batch'"),
+        (MINIMAL + "minutes = 3\n", "exactly one of 'epochs', 'steps' and 'minutes'"),
+        (MINIMAL + "accumulate = 3\n", "'batch' must be a positive multiple of 'accumulate'"),
+        (MINIMAL + "schedule = 'milestones'\n", "'milestones' and schedule"),
+        (MINIMAL.replace("1e-3", "-1"), "'learning_rate' must be positive"),
+        (MINIMAL.replace("[[data]]", "[data]"), "'data' must be a list"),
+        ("[network]\nname = 'aanet'\ndata = []\n", "lacks the key 'data'"),
+        ("[network\n", "is not valid TOML"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(AanetError) as caught:
+        load(tmp_path, text)
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(AanetError, match=r"There is no recipe at .*absent\.toml"):
+        load_recipe(tmp_path / "absent.toml")
+
+
+def test_overrides_reach_tables_lists_and_sections_that_the_file_lacks(tmp_path: Path) -> None:
+    recipe = load(
+        tmp_path,
+        MINIMAL,
+        "seed=7",
+        "stage.0.batch=8",
+        "stage.first.crop=[96, 192]",
+        "run.workers=0",
+        "data.0.textures=photos/all",
+        "optimiser.name=adamw",
+        "augmentation.color=false",
+    )
+    assert recipe.seed == 7
+    assert recipe.stage[0].batch == 8
+    assert recipe.stage[0].crop == (96, 192)
+    assert recipe.run.workers == 0
+    assert recipe.data[0].textures == "photos/all"
+    assert recipe.optimiser.name == "adamw"
+    assert recipe.augmentation.color is False
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("stage.0.batc=8", "unknown key 'batc'; did you mean 'batch'"),
+        ("stage.fist.batch=8", "there is no entry 'fist'; did you mean 'first'"),
+        ("stage.3.batch=8", "there is no entry '3'"),
+        ("seed", "must look like key=value"),
+        ("stage.batch=8", "'stage' is not a table of values"),
+        ("network.name.x=8", "'network.name' is not a table of values"),
+        ("network.name.x.y=8", "nothing below the value 'aanet'"),
+    ],
+)
+def test_overrides_that_hit_nothing_are_named(tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(AanetError) as caught:
+        load(tmp_path, MINIMAL, override)
+    assert message in str(caught.value)
+
+
+def test_a_recipe_extends_another(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(MINIMAL + "[optimiser]\nname = 'adamw'\nclip_norm = 5\n")
+    recipe = load(
+        tmp_path, "extends = 'base.toml'\n[optimiser]\nclip_norm = 2\n[[data]]\nname = 'kitti2015'\n"
+    )
+    assert recipe.optimiser.name == "adamw"
+    assert recipe.optimiser.clip_norm == 2
+    assert [data.name for data in recipe.data] == ["kitti2015"]
+    assert recipe.stage[0].batch == 4
+
+
+def test_the_digest_tells_recipes_apart(tmp_path: Path) -> None:
+    assert load(tmp_path).digest() == load(tmp_path).digest()
+    assert load(tmp_path).digest() != load(tmp_path, MINIMAL, "seed=5").digest()
