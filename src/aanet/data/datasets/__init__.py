@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from aanet.data.datasets.base import Pair, StereoDataset
@@ -29,6 +30,7 @@ __all__ = [
     "SceneFlow",
     "StereoDataset",
     "open_dataset",
+    "parse_options",
 ]
 
 DatasetClass = (
@@ -71,3 +73,23 @@ def open_dataset(name: str, root: PathLike, split: str | None = None, **options:
         if option not in known:
             raise AanetError(f"{name} has no option {option!r}; known are {', '.join(known)}.")
     return DATASETS[name](root, split or DATASETS[name].SPLITS[0], **options)
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, str | float | bool]:
+    """Return options given as text (`render=cleanpass`, `scale=4`, `pseudo_labels=true`) with their types."""
+    options: dict[str, str | float | bool] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not (name and sign and value):
+            raise AanetError(f"An option of a dataset is written name=value; got {text!r}.")
+        options[name] = _typed(value)
+    return options
+
+
+def _typed(text: str) -> str | float | bool:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return float(text)
+    except ValueError:
+        return text

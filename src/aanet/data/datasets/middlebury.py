@@ -49,7 +49,9 @@ class Middlebury2006(StereoDataset):
     ) -> None:
         one_of("middlebury2006", split, self.SPLITS, "split")
         super().__init__("middlebury2006", root, split, LAYOUTS["middlebury2006"].groups, pseudo_labels)
-        self.scale = None if scale is None else float(scale)
+        if scale is not None and not (isinstance(scale, int | float) and scale > 0):
+            raise AanetError(f"The scale of 8-bit disparities is a positive number; got {scale!r}.")
+        self.scale = scale
 
     def _read_truth(self, pair: Pair) -> tuple[FloatMap | None, Mask | None]:
         assert pair.disparity is not None  # every group of the layout has ground truth

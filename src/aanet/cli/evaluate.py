@@ -1,0 +1,160 @@
+"""`aanet evaluate`: score matchers on a dataset, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from aanet.cli.data_check import NAMES
+from aanet.errors import AanetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aanet.data.datasets import StereoDataset
+    from aanet.evaluation import Evaluation, Matcher
+
+
+def evaluate(
+    dataset: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
+    root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A network, a file of weights, or sgbm; again for several.  [default: aanet]"),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Which split; the benchmark's own if not given.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs, evenly spread.")] = None,
+    max_disparity: Annotated[int, typer.Option(help="Disparities that the matchers search.")] = 192,
+    engine: Annotated[
+        str | None, typer.Option(help="Engine of the networks; the fastest if not given.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--set", help="An option of the dataset, as in render=cleanpass.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Folder for a Markdown report with error maps.")] = None,
+    pictures: Annotated[int, typer.Option(min=0, help="Error maps per model in the report.")] = 4,
+    submission: Annotated[
+        Path | None, typer.Option(help="Instead of scoring, write the zip that the benchmark's server takes.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="Name of the method within the submission.")] = "AANet",
+) -> None:
+    """Score one or several matchers on a dataset, as its benchmark does, beside the paper's numbers."""
+    from aanet.data.datasets import open_dataset, parse_options
+    from aanet.evaluation.protocols import protocol_of
+
+    models, options = model or ["aanet"], parse_options(option or [])
+    if submission is not None:
+        _submit(dataset, root, options, _matcher(_only(models), max_disparity, engine), submission, method)
+        return
+    pairs = open_dataset(dataset, root, split or protocol_of(dataset).split, **options)
+    _require_truth(pairs)
+    from aanet.evaluation import evaluate as score
+    from aanet.evaluation.report import ErrorMaps, spread, write_report
+
+    indices = spread(len(pairs), min(limit or len(pairs), len(pairs)))
+    shown = [indices[place] for place in spread(len(indices), min(pictures, len(indices)))]
+    evaluations, maps = [], []
+    for name in models:
+        matcher = _matcher(name, max_disparity, engine)
+        drawing = ErrorMaps(report, name, shown) if report is not None else None
+        with _progress(name, len(indices)) as advance:
+            evaluations.append(
+                score(matcher, pairs, model=name, indices=_counted(indices, advance), observe=drawing)
+            )
+        maps += [drawing] if drawing is not None else []
+    if report is not None:
+        write_report(report, evaluations, maps)
+    _print(evaluations, pairs.split, as_json, report)
+
+
+def _matcher(name: str, max_disparity: int, engine: str | None) -> Matcher:
+    if name == "sgbm":
+        from aanet.sgbm import SemiGlobalMatcher
+
+        return SemiGlobalMatcher(max_disparity=max_disparity)
+    from aanet.matcher import StereoMatcher
+
+    return StereoMatcher(name, engine=engine, max_disparity=max_disparity)
+
+
+def _only(models: list[str]) -> str:
+    if len(models) != 1:
+        raise AanetError(f"A submission holds the results of one model; got {', '.join(models)}.")
+    return models[0]
+
+
+def _require_truth(pairs: StereoDataset) -> None:
+    if len(pairs) and pairs.pairs[0].disparity is None:
+        raise AanetError(
+            f"The split {pairs.split!r} of {pairs.name} has no ground truth; evaluate another one, or write "
+            "--submission for the benchmark's server."
+        )
+
+
+def _submit(
+    name: str, root: Path, options: dict[str, Any], matcher: Matcher, path: Path, method: str
+) -> None:
+    from aanet.data.datasets import open_dataset
+    from aanet.evaluation.submission import format_of, write_submission
+
+    datasets = [open_dataset(name, root, split, **options) for split in format_of(name).splits]
+    with _progress(f"{name} submission", sum(map(len, datasets))) as advance:
+        count = write_submission(matcher, datasets, path, method, advance)
+    print(f"{path}: {count} disparity maps for the {name} server")
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on stderr that vanishes when it is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)
+
+
+def _counted(indices: list[int], advance: Callable[[], None]) -> Iterator[int]:
+    for index in indices:
+        yield index
+        advance()
+
+
+def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Path | None) -> None:
+    import json
+
+    from aanet import paper
+    from aanet.evaluation.report import region_rows, result_rows
+
+    first = evaluations[0]
+    if as_json:
+        rows = {e.model: paper.published(e.dataset, e.model) for e in evaluations}
+        published = {name: row and {"table": row.table, "metrics": row.metrics} for name, row in rows.items()}
+        results = [e.as_dict() for e in evaluations]
+        print(json.dumps({"split": split, "results": results, "paper": published}, indent=2, allow_nan=False))
+        return
+    console = Console()
+    table = Table(title=f"{first.dataset}, split {split}: {len(first.pairs)} pairs", title_justify="left")
+    table.add_column("model", overflow="fold")
+    for heading in (*first.protocol.labels(), "AUSE", "s / pair"):
+        table.add_column(heading, justify="right")
+    for cells in result_rows(evaluations):
+        table.add_row(*cells, style="dim" if "paper's table" in cells[0] else None)
+    console.print(table)
+    regions = Table(title="By region", title_justify="left")
+    for heading in ("model", "region", "% of pixels", "EPE", "> 1 px", "> 3 px"):
+        regions.add_column(heading, justify="left" if heading in ("model", "region") else "right")
+    for evaluation in evaluations:
+        for cells in region_rows(evaluation):
+            regions.add_row(evaluation.model, *cells)
+    console.print(regions)
+    for what, words in [*first.protocol.describe(), *(("note", note) for note in first.notes())]:
+        console.print(f"[bold]{what}[/bold]: {words}", highlight=False)
+    if report is not None:
+        console.print(f"Report: {report / 'report.md'}", highlight=False)

@@ -1,0 +1,201 @@
+"""Run a matcher over a dataset and score it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aanet.data.datasets import PairSource
+from aanet.data.sample import FloatMap, Image, Mask, StereoSample
+from aanet.errors import AanetError
+from aanet.evaluation.metrics import METRICS, Average, ErrorSums, average, error_sums, fill_holes
+from aanet.evaluation.protocols import Protocol as ScoringProtocol
+from aanet.evaluation.protocols import protocol_of
+from aanet.evaluation.regions import region_masks
+from aanet.evaluation.sparsification import sparsification
+
+REGIONS = ("all", "visible", "occluded", "foreground", "background", "edges", "textureless")
+
+
+class Matched(Protocol):
+    """What a matcher returns."""
+
+    @property
+    def disparity(self) -> FloatMap:
+        """Float32 [H, W] in pixels; NaN where there is none."""
+
+    @property
+    def confidence(self) -> FloatMap | None:
+        """Float32 [H, W], higher is surer; None if the matcher has none."""
+
+
+Matcher = Callable[[Image, Image], Matched]
+Observer = Callable[[int, StereoSample, FloatMap], None]
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """The scores of one pair: sums for every region that its ground truth can tell."""
+
+    name: str
+    regions: dict[str, ErrorSums]
+    seconds: float
+    ause: float | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of a matcher on a dataset, and the protocol they were taken by."""
+
+    model: str
+    dataset: str
+    protocol: ScoringProtocol
+    pairs: list[PairResult]
+
+    def value(self, metric: str, over: Average | None = None) -> float:
+        """Return a metric, averaged as the benchmark does unless told otherwise; NaN if it cannot be told."""
+        definition = METRICS[metric]
+        return average(self.in_region(definition.region), definition.statistic, over or self.protocol.average)
+
+    def in_region(self, region: str) -> list[ErrorSums]:
+        """Return the sums of every pair that knows the region."""
+        return [pair.regions[region] for pair in self.pairs if region in pair.regions]
+
+    def region(self, region: str) -> dict[str, float]:
+        """Return what is told of a region: its share of the scored pixels and its errors."""
+        sums = self.in_region(region)
+        over = self.protocol.average
+        scored = sum(pair.regions["all"].pixels for pair in self.pairs if region in pair.regions)
+        return {
+            "share": 100 * sum(s.pixels for s in sums) / scored if scored else math.nan,
+            "epe": average(sums, lambda s: s.epe, over),
+            "bad1": average(sums, lambda s: s.bad(1.0), over),
+            "bad3": average(sums, lambda s: s.bad(3.0), over),
+        }
+
+    @property
+    def ause(self) -> float | None:
+        """Mean over images of the area under the sparsification error; None without a confidence."""
+        areas = [pair.ause for pair in self.pairs if pair.ause is not None]
+        return sum(areas) / len(areas) if areas else None
+
+    @property
+    def seconds(self) -> float:
+        """Median time of one pair."""
+        return float(np.median([pair.seconds for pair in self.pairs]))
+
+    def notes(self) -> list[str]:
+        """Say what the ground truth could not tell for some pairs."""
+        total = len(self.pairs)
+        without_mask = sum("visible" not in pair.regions for pair in self.pairs)
+        without_objects = sum("foreground" not in pair.regions for pair in self.pairs)
+        none_occluded = sum("occluded" in p.regions and not p.regions["occluded"].pixels for p in self.pairs)
+        used = {METRICS[metric].region for metric in self.protocol.metrics}
+        lines = []
+        if "visible" in used and without_mask:
+            lines.append(
+                f"{without_mask} of {total} pairs do not say what both cameras see: not in the noc figures"
+            )
+        if "visible" in used and none_occluded:
+            lines.append(f"{none_occluded} of {total} pairs have no ground truth on occluded pixels")
+        if "foreground" in used and without_objects:
+            lines.append(
+                f"{without_objects} of {total} pairs have no object map: not in the bg and fg figures"
+            )
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything a program may want to read; NaN becomes None."""
+        return {
+            "model": self.model,
+            "dataset": self.dataset,
+            "protocol": dict(self.protocol.describe()),
+            "metrics": {metric: _number(self.value(metric)) for metric in self.protocol.metrics},
+            "over_images": {metric: _number(self.value(metric, "images")) for metric in METRICS},
+            "over_pixels": {metric: _number(self.value(metric, "pixels")) for metric in METRICS},
+            "regions": {name: {k: _number(v) for k, v in self.region(name).items()} for name in REGIONS},
+            "ause": self.ause,
+            "seconds_per_pair": self.seconds,
+            "notes": self.notes(),
+            "pairs": [
+                {"name": pair.name, "epe": _number(pair.regions["all"].epe), "seconds": pair.seconds}
+                for pair in self.pairs
+            ],
+        }
+
+
+def evaluate(
+    matcher: Matcher,
+    dataset: PairSource,
+    protocol: ScoringProtocol | None = None,
+    *,
+    model: str = "matcher",
+    indices: Iterable[int] | None = None,
+    observe: Observer | None = None,
+) -> Evaluation:
+    """Score a matcher on a dataset.
+
+    Args:
+        matcher: Called with the left and right image, uint8 RGB.
+        dataset: Any source of samples with ground truth.
+        protocol: How to score; the benchmark's own if not given.
+        model: What the matcher is called in the result.
+        indices: Which pairs; all if not given.
+        observe: Called after each pair with its index, the sample and the dense prediction.
+    """
+    results = []
+    for index in range(len(dataset)) if indices is None else indices:
+        sample = dataset[index]
+        result, dense = score_pair(matcher, sample, protocol or protocol_of(dataset.name))
+        results.append(result)
+        if observe is not None:
+            observe(index, sample, dense)
+    if not results:
+        raise AanetError(f"There is no pair of {dataset.name} to evaluate.")
+    return Evaluation(model, dataset.name, protocol or protocol_of(dataset.name), results)
+
+
+def score_pair(
+    matcher: Matcher, sample: StereoSample, protocol: ScoringProtocol
+) -> tuple[PairResult, FloatMap]:
+    """Match one pair and compare it with its ground truth; returns the dense prediction too."""
+    if sample.disparity is None or sample.valid is None:
+        raise AanetError(f"{sample.name} has no ground truth to evaluate against.")
+    matched, seconds = run_matcher(matcher, sample)
+    dense, given = fill_holes(matched.disparity)
+    scored: Mask = sample.valid
+    if protocol.maximum is not None:
+        scored = scored & (sample.disparity < protocol.maximum)
+    sums = {
+        region: error_sums(dense, sample.disparity, mask, given)
+        for region, mask in region_masks(sample, scored).items()
+    }
+    error: NDArray[np.float32] = np.abs(dense - sample.disparity)[scored]
+    ause = None
+    if matched.confidence is not None and error.size:
+        ause = sparsification(error, matched.confidence[scored]).ause
+    return PairResult(sample.name, sums, seconds, ause), dense
+
+
+def run_matcher(matcher: Matcher, sample: StereoSample) -> tuple[Matched, float]:
+    """Return what a matcher makes of a pair, and the seconds it took; an error names the pair."""
+    start = time.perf_counter()
+    try:
+        matched = matcher(sample.left, sample.right)
+    except AanetError as error:
+        raise AanetError(f"{sample.name}: {error}") from error
+    seconds = time.perf_counter() - start
+    if matched.disparity.shape != sample.left.shape[:2]:
+        got, wanted = matched.disparity.shape, sample.left.shape[:2]
+        raise AanetError(f"{sample.name}: the matcher returned a map of {got}; the images are {wanted}.")
+    return matched, seconds
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

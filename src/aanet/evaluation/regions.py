@@ -1,0 +1,55 @@
+"""Where an error lies: regions of the left image that are hard for different reasons.
+
+Edges and textureless areas as Scharstein and Szeliski (2002, section 5.1) define them, with their thresholds.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from aanet.data.sample import FloatMap, Image, Mask, StereoSample
+
+EDGE_JUMP = 2.0  # px of disparity between neighbours that make a discontinuity
+EDGE_WIDTH = 9  # px: how wide the region around a discontinuity is
+TEXTURE_WIDTH = 3  # px: the window over which the squared gradient is averaged
+TEXTURE_THRESHOLD = 4.0  # grey levels², below which a window is textureless
+
+
+def near_edges(disparity: FloatMap, valid: Mask) -> Mask:
+    """Pixels within four of a place where known disparities of neighbours jump by more than 2 px."""
+    jumps = np.zeros(disparity.shape, np.uint8)
+    across = (np.abs(np.diff(disparity, axis=1)) > EDGE_JUMP) & valid[:, 1:] & valid[:, :-1]
+    down = (np.abs(np.diff(disparity, axis=0)) > EDGE_JUMP) & valid[1:] & valid[:-1]
+    jumps[:, 1:] |= across
+    jumps[:, :-1] |= across
+    jumps[1:] |= down
+    jumps[:-1] |= down
+    return cv2.dilate(jumps, np.ones((EDGE_WIDTH, EDGE_WIDTH), np.uint8)).astype(bool)
+
+
+def textureless(image: Image) -> Mask:
+    """Pixels whose squared horizontal gradient of grey, averaged over 3×3, is below 4."""
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    gradient = np.diff(grey, axis=1, append=grey[:, -1:])
+    window = (TEXTURE_WIDTH, TEXTURE_WIDTH)
+    energy = cv2.blur(gradient * gradient, window, borderType=cv2.BORDER_REFLECT)
+    return np.less(energy, TEXTURE_THRESHOLD).astype(bool)
+
+
+def region_masks(sample: StereoSample, scored: Mask) -> dict[str, Mask]:
+    """Return the scored pixels of every region that the sample's ground truth can tell."""
+    if sample.disparity is None or sample.valid is None:
+        return {}
+    masks = {
+        "all": scored,
+        "edges": scored & near_edges(sample.disparity, sample.valid),
+        "textureless": scored & textureless(sample.left),
+    }
+    if sample.visible is not None:
+        masks["visible"] = scored & sample.visible
+        masks["occluded"] = scored & ~sample.visible
+    if sample.foreground is not None:
+        masks["foreground"] = scored & sample.foreground
+        masks["background"] = scored & ~sample.foreground
+    return masks

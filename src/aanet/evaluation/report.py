@@ -1,0 +1,134 @@
+"""A Markdown report: the table, the protocol, the regions and error maps of some pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from aanet.data.atomic import atomic_path
+from aanet.data.images import write_image
+from aanet.data.sample import FloatMap, StereoSample
+from aanet.evaluation.evaluate import REGIONS, Evaluation
+from aanet.paper import Published, published
+
+SPARSE = 0.5  # ground truth on fewer pixels than this is drawn as larger dots
+
+
+class ErrorMaps:
+    """Draws the error maps of some pairs while an evaluation runs; give it to `evaluate` as `observe`."""
+
+    def __init__(self, folder: Path, model: str, indices: Sequence[int]) -> None:
+        self.folder = folder
+        self.model = model
+        self.indices = frozenset(indices)
+        self.drawn: list[tuple[str, Path]] = []
+
+    def __call__(self, index: int, sample: StereoSample, predicted: FloatMap) -> None:
+        """Draw the pair if it is one of those."""
+        if index not in self.indices or sample.disparity is None or sample.valid is None:
+            return
+        from aanet import viz
+
+        truth = np.where(sample.valid, sample.disparity, np.float32(np.nan))
+        low, high = viz.value_range(truth)
+        dot = 1 if sample.valid.mean() > SPARSE else 3
+        picture = viz.panel(
+            [
+                sample.left,
+                viz.colorize_disparity(truth, low, high),
+                viz.colorize_disparity(predicted, low, high),
+                viz.colorize_error(predicted, sample.disparity, sample.valid, dot=dot),
+            ],
+            ["left image", "ground truth", self.model, "error (red: > 3 px and > 5 %)"],
+        )
+        path = self.folder / "pictures" / f"{_file_name(self.model)}-{index:05d}.png"
+        write_image(path, picture)
+        self.drawn.append((sample.name, path))
+
+
+def spread(total: int, count: int) -> list[int]:
+    """Return at most `count` indices, evenly over `total`."""
+    return sorted({index * total // count for index in range(count)}) if count else []
+
+
+def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence[ErrorMaps]) -> Path:
+    """Write `report.md` into the folder that the error maps were drawn into."""
+    first = evaluations[0]
+    lines = [f"# {first.dataset}: {len(first.pairs)} pairs", ""]
+    lines += _table(["model", *first.protocol.labels(), "AUSE", "s / pair"], result_rows(evaluations))
+    lines += ["", "## Protocol", ""]
+    lines += [f"- {what}: {words}" for what, words in first.protocol.describe()]
+    lines += [f"- note: {note}" for note in first.notes()]
+    for evaluation in evaluations:
+        lines += ["", f"## {evaluation.model} by region", ""]
+        lines += _table(["region", "% of pixels", "EPE", "> 1 px", "> 3 px"], region_rows(evaluation))
+        worst = sorted(evaluation.pairs, key=lambda pair: -_zero_if_nan(pair.regions["all"].epe))[:5]
+        lines += [
+            "",
+            "Largest errors: " + _listing(worst_pairs=[(p.name, p.regions["all"].epe) for p in worst]),
+        ]
+    for drawing in maps:
+        for name, path in drawing.drawn:
+            lines += [
+                "",
+                f"## {drawing.model}: {name}",
+                "",
+                f"![{name}]({path.relative_to(folder).as_posix()})",
+            ]
+    target = folder / "report.md"
+    with atomic_path(target) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return target
+
+
+def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
+    """Return the rows of the table: each model, followed by the paper's row where there is one."""
+    rows = []
+    for evaluation in evaluations:
+        values = [format_number(evaluation.value(metric)) for metric in evaluation.protocol.metrics]
+        ause = "–" if evaluation.ause is None else format_number(evaluation.ause)
+        rows.append([evaluation.model, *values, ause, f"{evaluation.seconds:.3f}"])
+        row = published(evaluation.dataset, evaluation.model)
+        if row is not None:
+            rows.append(_paper_row(row, evaluation))
+    return rows
+
+
+def region_rows(evaluation: Evaluation) -> list[list[str]]:
+    """Return the rows of the table of regions, without those that the ground truth does not tell."""
+    rows = []
+    for region in REGIONS:
+        values = evaluation.region(region)
+        if not math.isnan(values["epe"]):
+            rows.append([region, *(format_number(value) for value in values.values())])
+    return rows
+
+
+def format_number(value: float) -> str:
+    """Return two decimals, or a dash for what is not known."""
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def _paper_row(row: Published, evaluation: Evaluation) -> list[str]:
+    values = [format_number(row.metrics.get(metric, math.nan)) for metric in evaluation.protocol.metrics]
+    return [f"{row.method}, paper's table {row.table} ({row.measured_on})", *values, "–", "–"]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    marks = ["---", *["---:"] * (len(head) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
+
+
+def _listing(worst_pairs: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} ({format_number(epe)} px)" for name, epe in worst_pairs) + "."
+
+
+def _zero_if_nan(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _file_name(model: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in model)
