@@ -1,0 +1,12 @@
+"""A procedural stereo world: rooms, streets, table tops and cut-out photographs with exact disparity.
+
+`SyntheticWorld` is the dataset; `render_scene` gives the clean pair of one scene before the camera's effects.
+"""
+
+from __future__ import annotations
+
+from aanet.data.synthetic.render import RenderedPair, render_scene
+from aanet.data.synthetic.surfaces import Scene, Surface
+from aanet.data.synthetic.world import KIND_WEIGHTS, SyntheticWorld
+
+__all__ = ["KIND_WEIGHTS", "RenderedPair", "Scene", "Surface", "SyntheticWorld", "render_scene"]

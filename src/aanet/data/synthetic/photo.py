@@ -1,0 +1,218 @@
+"""Scenes cut out of photographs: natural outlines that coincide with steps in disparity.
+
+The segments of a photograph become slanted or curved sheets at random depths.  Most rise from a common
+ground, as things in a picture do; some stay on it, so that not every edge of the picture is a step.  What the
+right camera sees behind them is another photograph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from aanet.data.sample import FloatMap, Image
+from aanet.data.synthetic.library import VARIANTS, TextureLibrary
+from aanet.data.synthetic.surfaces import Dome, Folds, Matrix, Plane, Relief, Scene, Surface, Texture
+
+Labels = NDArray[np.int32]
+SEED_SPACING = 26  # px between the watershed's seeds
+SMALLEST_SEGMENT = 0.006  # of the photograph's area
+GROUND_SHARE = 0.35  # of segments that stay on the common ground
+LEAST_DISPARITY = 0.25
+
+
+def segment(image: Image) -> Labels:
+    """Segments of an image by watershed from a grid of seeds, merged by colour; labels 0..N-1, [H, W]."""
+    height, width = image.shape[:2]
+    half = SEED_SPACING // 2
+    seeds = np.zeros((height, width), np.int32)
+    grid = seeds[half::SEED_SPACING, half::SEED_SPACING]
+    grid[...] = np.arange(1, grid.size + 1).reshape(grid.shape)
+    smooth = cv2.GaussianBlur(image, (0, 0), 1.2)
+    flooded = cv2.watershed(np.asarray(smooth, np.uint8), seeds)
+    # The watershed leaves its lines and the frame as -1; they go to the neighbour that a dilation brings.
+    grown = cv2.dilate(flooded.astype(np.float32), np.ones((3, 3), np.uint8)).astype(np.int32)
+    regions = np.maximum(np.where(flooded < 1, grown, flooded) - 1, 0)
+    return _merge(regions, np.asarray(smooth, np.float32))
+
+
+def _merge(regions: Labels, image: FloatMap) -> Labels:
+    """Join neighbouring regions, the most alike first, until the rest differ; then the smallest remainders."""
+    count = int(regions.max()) + 1
+    flat = regions.ravel()
+    area = np.bincount(flat, minlength=count).astype(np.float64)
+    sums = np.stack([np.bincount(flat, image[..., k].ravel(), count) for k in range(3)], 1)
+    pairs = np.concatenate(
+        [
+            np.stack([regions[:, :-1].ravel(), regions[:, 1:].ravel()], 1),
+            np.stack([regions[:-1].ravel(), regions[1:].ravel()], 1),
+        ]
+    )
+    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    parent = np.arange(count)
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            i = int(parent[i])
+        return i
+
+    mean = sums / np.maximum(area, 1.0)[:, None]
+    contrast = np.abs(mean[pairs[:, 0]] - mean[pairs[:, 1]]).sum(axis=1)
+    smallest = SMALLEST_SEGMENT * regions.size
+    for limit in (45.0, np.inf):  # grey levels over the three channels
+        for k in np.argsort(contrast, kind="stable"):
+            a, b = root(int(pairs[k, 0])), root(int(pairs[k, 1]))
+            alike = np.abs(sums[a] / max(area[a], 1) - sums[b] / max(area[b], 1)).sum() < limit
+            if a != b and alike and (limit < np.inf or min(area[a], area[b]) < smallest):
+                parent[b] = a
+                area[a] += area[b]
+                sums[a] += sums[b]
+    roots = np.array([root(i) for i in range(count)])
+    return np.unique(roots, return_inverse=True)[1].astype(np.int32)[regions]
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """The common ground of a photograph, and the range of disparities."""
+
+    plane: Plane
+    far: float
+    near: float
+
+    def at(self, x: float, y: float) -> float:
+        return self.plane.a * x + self.plane.b * y + self.plane.c
+
+
+def photo_scene(
+    rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float
+) -> Scene:
+    """A photograph cut into sheets in depth, before another photograph."""
+    height, width = size
+    number, behind = _pick(rng, library), _pick(rng, library)
+    picture = _picture(library, number)
+    labels = library.derived(("segments", number), lambda: segment(picture.levels[0]))
+    magnified = rng.uniform(0.9, 1.5)
+    reach = np.array([(width + near) / magnified, height / magnified])
+    extra = np.maximum(np.ceil((reach + 4 - labels.shape[::-1]) / 2), 0).astype(int)
+    wide = cv2.copyMakeBorder(labels, extra[1], extra[1], extra[0], extra[0], cv2.BORDER_REFLECT_101)
+    corner = rng.random(2) * (np.array(wide.shape[::-1]) - reach - 2) + 1.0
+    to_labels = np.array([[1 / magnified, 0, corner[0]], [0, 1 / magnified, corner[1]], [0, 0, 1.0]])
+    to_picture = np.array([[1.0, 0, -extra[0]], [0, 1.0, -extra[1]], [0, 0, 1.0]]) @ to_labels
+    ground = _ground(rng, size, near)
+    sheets = _sheets(rng, np.asarray(wide, np.int32), to_labels, to_picture, picture, ground, size)
+    sheets.sort(key=lambda sheet: _middle(sheet))
+    return Scene("photo", size, (_fill(rng, _picture(library, behind), ground, size, near), *sheets))
+
+
+def _pick(rng: np.random.Generator, library: TextureLibrary) -> int:
+    return int(rng.integers(len(library.photographs) or VARIANTS))
+
+
+def _picture(library: TextureLibrary, number: int) -> Texture:
+    """A photograph, or without a folder a generated tile with edges like one."""
+    return library.photograph(number) if library.photographs else library.tile("dead_leaves", number)
+
+
+def _ground(rng: np.random.Generator, size: tuple[int, int], near: float) -> _Ground:
+    """A plane that comes nearer towards the bottom of the view."""
+    height, width = size
+    far = max(near * rng.uniform(0.05, 0.5), LEAST_DISPARITY)
+    rise = rng.uniform(0.0, 0.6) * (near - far) / height
+    tilt = rng.normal(0.0, 0.1) * (near - far) / width
+    c = far + abs(tilt) * width - tilt * width / 2
+    return _Ground(Plane(tilt, rise, c), far, near)
+
+
+def _fill(
+    rng: np.random.Generator, picture: Texture, ground: _Ground, size: tuple[int, int], near: float
+) -> Surface:
+    """The photograph behind all sheets."""
+    height, width = size
+    scale = rng.uniform(0.6, 1.1)
+    back = np.array([[scale, 0, rng.uniform(0, 60)], [0, scale, rng.uniform(0, 60)], [0, 0, 1.0]])
+    mask = np.ones((height + 4, width + int(near) + 6), np.float32)
+    to_mask = np.array([[1.0, 0, 1.5], [0, 1.0, 1.5], [0, 0, 1.0]])
+    disparity = max(0.6 * ground.far, 0.5 * LEAST_DISPARITY)
+    return Surface(Plane(0.0, 0.0, disparity), mask, to_mask, picture, back)
+
+
+def _sheets(
+    rng: np.random.Generator,
+    labels: Labels,
+    to_labels: Matrix,
+    to_picture: Matrix,
+    picture: Texture,
+    ground: _Ground,
+    size: tuple[int, int],
+) -> list[Surface]:
+    """One sheet for every segment that either view can show."""
+    missing = rng.choice([0.0, 0.0, 0.25])  # of segments left out, so that the photograph behind is seen
+    count = int(labels.max()) + 1
+    fate = rng.random((count, 2))
+    sheets = []
+    for number, (x, y, w, h) in enumerate(_boxes(labels, count)):
+        if w == 0 or fate[number, 0] < missing:
+            continue
+        x0, y0 = max(x - 3, 0), max(y - 3, 0)
+        inside = (labels[y0 : y + h + 3, x0 : x + w + 3] == number).astype(np.float32)
+        # Stretched beyond one half, so that neighbours overlap and nothing shines through their seam.
+        mask = np.minimum(
+            np.asarray(cv2.GaussianBlur(inside, (0, 0), 0.8)) * np.float32(1.7), np.float32(1.0)
+        )
+        shift = np.array([[1.0, 0, -x0], [0, 1.0, -y0], [0, 0, 1.0]])
+        low, high = np.linalg.solve(to_labels, np.array([[x, x + w], [y, y + h], [1, 1]]))[:2].T
+        box = (float(low[0]), float(low[1]), float(high[0]), float(high[1]))
+        plane, relief = _depth(rng, ground, box, fate[number, 1] < GROUND_SHARE)
+        sheets.append(Surface(plane, mask, shift @ to_labels, picture, to_picture, relief=relief))
+    return sheets
+
+
+def _boxes(labels: Labels, count: int) -> list[tuple[int, int, int, int]]:
+    """Bounding boxes x, y, width, height of every label; width 0 where it does not occur."""
+    edges = []
+    for lines in (labels.T, labels):
+        seen = np.zeros((len(lines), count), bool)  # line i shows label j
+        seen[np.arange(len(lines))[:, None], lines] = True
+        first, last = seen.argmax(axis=0), len(lines) - seen[::-1].argmax(axis=0)
+        edges.append((first, np.where(seen.any(axis=0), last - first, 0)))
+    (x, w), (y, h) = edges
+    return [(int(i), int(j), int(k), int(m)) for i, j, k, m in zip(x, y, w, h, strict=True)]
+
+
+def _depth(
+    rng: np.random.Generator, ground: _Ground, box: tuple[float, float, float, float], on_ground: bool
+) -> tuple[Plane, Relief | None]:
+    """The plane of a sheet and its relief, kept within the scene's range over the sheet's box."""
+    if on_ground:
+        return ground.plane, None
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    half_w, half_h = (box[2] - box[0]) / 2, (box[3] - box[1]) / 2
+    base = float(np.clip(ground.at(x, box[3]), ground.far, ground.near))
+    room = ground.near - base
+    centre = base + room * rng.random() ** 1.5
+    span = min(ground.near - centre, centre - 0.5 * ground.far - LEAST_DISPARITY)
+    a, b = rng.normal(0.0, (0.06, 0.1))
+    a *= min(1.0, max(span, 0.0) / (abs(a) * half_w + abs(b) * half_h + 1e-6))
+    b *= min(1.0, max(span, 0.0) / (abs(a) * half_w + abs(b) * half_h + 1e-6))
+    plane = Plane(float(a), float(b), float(centre - a * x - b * y))
+    spare = min(max(span - abs(a) * half_w - abs(b) * half_h, 0.0), 0.12 * ground.near)
+    kind = rng.random()
+    if kind < 0.2:
+        limit = Dome.steepest_height(min(half_w, half_h), 0.5)
+        return plane, Dome(x, y, max(half_w, 2.0), max(half_h, 2.0), 0.0, float(min(spare, limit)))
+    if kind < 0.35:
+        wavelength, direction = rng.uniform(50, 200), rng.uniform(0, np.pi)
+        k = 2 * np.pi / wavelength
+        height = min(spare, 0.4 / k)
+        return plane, Folds(
+            np.array([[height, k * np.cos(direction), k * np.sin(direction), rng.uniform(0, 7)]])
+        )
+    return plane, None
+
+
+def _middle(sheet: Surface) -> float:
+    x, y = (float(v.mean()) for v in sheet.corners)
+    return sheet.plane.a * x + sheet.plane.b * y + sheet.plane.c

@@ -1,0 +1,178 @@
+"""Facets in space before the left camera: projection, clipping to the view and drawing of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from aanet.data.sample import FloatMap
+from aanet.data.synthetic.surfaces import Matrix, Plane, Relief, Texture
+
+Points = NDArray[np.float64]
+Extent = tuple[float, float, float, float]  # x0, y0, x1, y1 in left pixels
+ReliefMaker = Callable[[Plane, Extent], Relief]
+NEAREST = 0.15  # m: nothing is nearer to the camera
+OVERLAP = 0.7  # px by which sheets that share an edge reach under each other, so that nothing shines through
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """The left camera: pinhole, at `height` over the floor.  World: x right, y up, z ahead, floor at y = 0."""
+
+    focal: float
+    cx: float
+    cy: float
+    size: tuple[int, int]
+    height: float
+    rotation: Matrix  # world directions (y down) to camera directions
+
+    def to_camera(self, world: Points) -> Points:
+        """World points to camera coordinates, [N, 3]."""
+        down = np.stack([world[:, 0], self.height - world[:, 1], world[:, 2]], 1)
+        return np.asarray(down @ self.rotation.T)
+
+    def project(self, points: Points) -> Points:
+        """Camera coordinates to left pixels, [N, 2]."""
+        pixels = self.focal * points[:, :2] / points[:, 2:]
+        return np.asarray(pixels + (self.cx, self.cy))
+
+    def world_at(self, x: float, distance: float) -> float:
+        """The world x that a point at eye level, `distance` ahead, needs to appear in pixel column `x`."""
+        ray = self.rotation.T @ np.array([(x - self.cx) / self.focal, 0.0, 1.0])
+        return float(ray[0] / max(ray[2], 0.2) * distance)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a facet is covered with."""
+
+    texture: Texture
+    density: float = 1.0  # texels per pixel where the facet is nearest
+    colour: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    gloss: float = 0.0
+    angle: float = 0.0
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Coplanar contours in camera coordinates, united, with a material."""
+
+    contours: list[Points]
+    material: Material
+    group: int = -1
+    decal: bool = False
+    opacity: float = 1.0
+    blur: float = 0.0  # px, for soft shadows
+    relief: ReliefMaker | None = None
+
+    def inverse_depth(self) -> Points | None:
+        """The q of 1 / Z = q · ray for the facet's plane n · P = k (q = n / k); None if seen edge-on."""
+        first = self.contours[0]
+        x, y, z = first.T
+        x1, y1, z1 = np.roll(first, -1, axis=0).T
+        normal = np.array([y @ z1 - z @ y1, z @ x1 - x @ z1, x @ y1 - y @ x1])  # Newell's method
+        k = float(normal @ first.mean(axis=0))
+        if abs(k) < 1e-3 * float(np.linalg.norm(normal) * np.linalg.norm(first.mean(axis=0))):
+            return None
+        return np.asarray(normal / k)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A facet as the left camera sees it."""
+
+    q: Points  # 1 / Z = q · ray
+    pixels: list[Points]  # contours in left pixels, [N, 2]
+    nearest: float  # largest focal / Z in the left view; 0 where only the right camera sees it
+    near_pixel: tuple[float, float]
+    seen: Points  # corners of its part in the view, [N, 2]
+
+
+def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
+    """Project a facet; None if it is behind the camera, edge-on or outside both views."""
+    q = facet.inverse_depth()
+    if q is None:
+        return None
+    contours = facet.contours
+    points = np.concatenate(contours)
+    if points[:, 2].min() < NEAREST:
+        clipped = [_clip(c, np.array([0.0, 0.0, 1.0]), NEAREST) for c in contours]
+        contours = [c for c in clipped if len(c) >= 3]
+        if not contours:
+            return None
+        points = np.concatenate(contours)
+    joined = view.project(points)
+    pixels = np.split(joined, np.cumsum([len(c) for c in contours])[:-1])
+    height, width = view.size
+    hull = cv2.convexHull(joined.astype(np.float32))[:, 0].astype(np.float64)
+    reach = _clip_rectangle(hull, -2.0, -2.0, 1.5 * width, height + 2.0)
+    if len(reach) < 3:
+        return None
+    part = _clip_rectangle(reach, 0.0, 0.0, width - 1.0, height - 1.0)
+    part, outside = (part, False) if len(part) >= 3 else (reach, True)
+    rays = np.column_stack([(part - (view.cx, view.cy)) / view.focal, np.ones(len(part))])
+    inverse_depth = rays @ q
+    best = int(np.argmax(inverse_depth))
+    nearest = 0.0 if outside else float(view.focal * inverse_depth[best])
+    return Placement(q, pixels, nearest, (float(part[best, 0]), float(part[best, 1])), part)
+
+
+def cross(a: Points, b: Points) -> Points:
+    """The cross product of two vectors; numpy's own takes twenty times as long on so few numbers."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _clip(points: Points, normal: Points, least: float) -> Points:
+    """Sutherland-Hodgman: the part of a closed contour where normal · p >= least."""
+    side = points @ normal - least
+    if (side >= 0).all():
+        return points
+    kept: list[Points] = []
+    for i in range(len(points)):
+        j = (i + 1) % len(points)
+        if side[i] >= 0:
+            kept.append(points[i])
+        if (side[i] >= 0) != (side[j] >= 0):
+            kept.append(points[i] + (points[j] - points[i]) * (side[i] / (side[i] - side[j])))
+    return np.array(kept).reshape(-1, points.shape[1])
+
+
+def _clip_rectangle(points: Points, x0: float, y0: float, x1: float, y1: float) -> Points:
+    for normal, least in (((1, 0), x0), ((0, 1), y0), ((-1, 0), -x1), ((0, -1), -y1)):
+        if len(points) == 0:
+            break
+        points = _clip(points, np.array(normal, np.float64), least)
+    return points
+
+
+def draw_mask(
+    facet: Facet, pixels: list[Points], size: tuple[int, int], rng: np.random.Generator
+) -> tuple[FloatMap, tuple[float, float], Extent]:
+    """Coverage of a facet on a grid of left pixels, the grid's origin, and the facet's extent.
+
+    `size` is the part of the left plane that either camera can see.  The grid is shifted by a random part of
+    a pixel, so that the left view interpolates the mask exactly as the right one does.
+    """
+    margin = 2.0 + 3.0 * facet.blur
+    whole = np.concatenate(pixels)
+    extent = (*whole.min(axis=0), *whole.max(axis=0))
+    x0, x1 = np.clip((extent[0] - margin, extent[2] + margin), -margin, size[1] + margin)
+    y0, y1 = np.clip((extent[1] - margin, extent[3] + margin), -margin, size[0] + margin)
+    origin = np.floor((x0, y0)) + rng.random(2)
+    width, height = int(x1 - origin[0]) + 2, int(y1 - origin[1]) + 2
+    fine = 4 if width * height < 120_000 else 2
+    canvas = np.zeros((height * fine, width * fine), np.uint8)
+    fixed = np.round(((whole - origin + 0.5) * fine - 0.5) * 16).astype(np.int32)
+    outlines = np.split(fixed, np.cumsum([len(p) for p in pixels])[:-1])
+    for outline in outlines:
+        cv2.fillPoly(canvas, [outline], 255, shift=4)
+    if facet.group >= 0:
+        cv2.polylines(canvas, outlines, True, 255, round(2 * OVERLAP * fine), shift=4)
+    mask = cv2.resize(canvas, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32) / 255.0
+    if facet.blur > 0:
+        mask = cv2.GaussianBlur(mask, (0, 0), facet.blur)
+    return np.asarray(mask, np.float32), (origin[0], origin[1]), extent
