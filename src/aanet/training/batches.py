@@ -162,19 +162,15 @@ def collate_truth(pairs: list[StereoSample]) -> Truth:
 
 
 def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> DataLoader[Any]:
-    """Batches of the stream; workers are started apart from the training process and its threads."""
+    """Batches of the stream, each loaded by one of the workers ahead of time."""
     return DataLoader(
         pairs,
         batch_sampler=stream,
         num_workers=workers,
         collate_fn=collate,
         worker_init_fn=_start_worker if workers else None,
-        multiprocessing_context="forkserver" if workers and "forkserver" in _START_METHODS else None,
         prefetch_factor=4 if workers else None,
     )
-
-
-_START_METHODS = torch.multiprocessing.get_all_start_methods()
 
 
 def _start_worker(number: int) -> None:  # noqa: ARG001 - PyTorch passes it

@@ -87,7 +87,8 @@ class Reporter:
         """Nothing is written to disk without a folder."""
         self.folder = folder
         self.console = console
-        self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+        # Asked of the stream itself: colour may be forced on where output goes to a file.
+        self.live = Live(console=console, auto_refresh=False) if console.file.isatty() else None
         self._writer: SummaryWriter | None = None
 
     def __enter__(self) -> Reporter:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
+from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.cost_volume import CorrelationPyramid
 from aanet.models.network import StereoNetwork
 from aanet.training.losses import DisparityLoss, FinestLoss, MatchingLoss, PyramidLoss, Truth
@@ -137,6 +138,18 @@ def matching_loss_of(network: StereoNetwork) -> MatchingLoss | None:
     if isinstance(network.cost_volume, CorrelationPyramid):
         return MatchingLoss(scales=len(network.cost_volume.candidates))
     return None
+
+
+@torch.no_grad()
+def hand_over_temperature(network: StereoNetwork, matching_loss: MatchingLoss) -> None:
+    """Make the first scores of an aggregation that starts as the identity as sharp as the features are.
+
+    The features were trained to match under a softmax with this temperature; without it the soft argmin of
+    their raw correlation is close to the middle candidate everywhere.
+    """
+    assert isinstance(network.aggregation, AdaptiveAggregation)
+    for conv, log_temperature in zip(network.aggregation.scores, matching_loss.log_temperature, strict=False):
+        conv.get_parameter("weight").mul_(log_temperature.exp())
 
 
 def freeze_batch_norm(module: nn.Module) -> None:

@@ -53,7 +53,7 @@ class Trainer:
         environment.seed_everything(recipe.seed)
         self.network = environment.build_network(recipe).to(self.fabric.device)
         self.matching_loss = stages.matching_loss_of(self.network)
-        self.average = WeightAverage(self.network, recipe.run.ema_decay) if recipe.run.ema_decay else None
+        self.average = self._new_average()
         self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
         # All are opened now, so that what is missing for a late stage is known at once.
         self.sources = [
@@ -101,6 +101,8 @@ class Trainer:
         Returns:
             The exported weights; None when stopped before the end, or without a folder.
         """
+        if self.folder is not None:
+            write_manifest(self.folder / "manifest.json", self.manifest())
         with self.reporter, environment.on_stop_signal(self._stop):
             for index in range(self.stage_index, len(self.recipe.stage)):
                 if index > self.stage_index:
@@ -148,8 +150,22 @@ class Trainer:
                 break
         self._save(stepper, math.nan if self.stopping else self._validate())
 
+    def _new_average(self) -> WeightAverage | None:
+        decay = self.recipe.run.ema_decay
+        return WeightAverage(self.network, decay) if decay else None
+
+    def _begin(self) -> None:
+        """What happens once, before the first step of a stage that follows another."""
+        before = self.recipe.stage[self.stage_index - 1]
+        matched_first = before.trains == "features" and self.recipe.network.initialisation == "matching"
+        if matched_first and self.matching_loss is not None:
+            stages.hand_over_temperature(self.network, self.matching_loss)
+        self.average = self._new_average()  # of this stage alone
+
     def _set_up(self, stage: StageSpec) -> Stepper:
         """The module, optimiser and batches of a stage, at the place where it was left."""
+        if self.stage_index > 0 and self.progress.steps == 0:
+            self._begin()
         module = stages.make_stage(stage, self.network, self.matching_loss).train()
         if stage.frozen_batch_norm:
             stages.freeze_batch_norm(module)
@@ -224,8 +240,8 @@ class Trainer:
         return averages
 
     def _validate(self) -> float:
-        """Mean EPE over the validation sets; NaN without any."""
-        if not self.validation_sets:
+        """Mean EPE over the validation sets; NaN without any, and while only the features are trained."""
+        if not self.validation_sets or self.recipe.stage[self.stage_index].trains == "features":
             return math.nan
         scores = validate(self._predictor(), self.validation_sets)
         self.reporter.validation(self.step, scores)
@@ -253,7 +269,6 @@ class Trainer:
             self.recipe.network.name, self.step, score, self.network.state_dict(), average, state
         )
         save_checkpoint(self.folder / "checkpoints", checkpoint)
-        write_manifest(self.folder / "manifest.json", self.manifest())
 
     def _export(self) -> Path | None:
         """Write the weights to predict with, and with the training heads those to go on training from."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 import torch
@@ -13,10 +13,16 @@ from torch import Tensor
 from aanet.data.datasets import PairSource
 from aanet.data.sample import FloatMap, StereoSample
 from aanet.errors import AanetError
+from aanet.evaluation.metrics import ErrorSums, average, error_sums
 from aanet.models import normalise
 from aanet.models.network import StereoNetwork
 
-BAD_PX = 3.0
+STATISTICS: dict[str, Callable[[ErrorSums], float]] = {
+    "EPE": lambda sums: sums.epe,
+    "bad-2": lambda sums: sums.bad(2.0),
+    "bad-3": lambda sums: sums.bad(3.0),
+    "D1": lambda sums: sums.d1,
+}
 
 
 @dataclass(frozen=True)
@@ -29,25 +35,23 @@ class ValidationSet:
 
 
 def validate(network: StereoNetwork, sets: list[ValidationSet]) -> dict[str, dict[str, float]]:
-    """EPE in pixels and the percentage of pixels off by more than 3, averaged over the pairs of a set."""
+    """EPE and percentages of bad pixels, over all pixels with truth, averaged over the pairs of a set."""
     scores: dict[str, dict[str, float]] = {}
     for each in sets:
         count = min(each.limit or len(each.source), len(each.source))
         errors = [score(network, each.source[i]) for i in range(count)]
         scores[each.name] = {
-            "EPE": fmean(epe for epe, _ in errors),
-            "bad-3": fmean(bad for _, bad in errors),
+            name: average(errors, statistic, over="images") for name, statistic in STATISTICS.items()
         }
     return scores
 
 
-def score(network: StereoNetwork, sample: StereoSample) -> tuple[float, float]:
-    """EPE and bad-3 (%) of one pair over all pixels with truth."""
+def score(network: StereoNetwork, sample: StereoSample) -> ErrorSums:
+    """The errors of one pair over all pixels with truth."""
     if sample.disparity is None:
         raise AanetError(f"{sample.name} has no ground truth to validate on.")
     known = sample.disparity > 0 if sample.valid is None else sample.valid
-    error = np.abs(predict(network, sample) - sample.disparity)[known]
-    return float(error.mean()), 100 * float((error > BAD_PX).mean())
+    return error_sums(predict(network, sample), sample.disparity, known, given=np.ones_like(known))
 
 
 @torch.inference_mode()

@@ -1,0 +1,240 @@
+"""The loop: resuming changes nothing, stopping loses nothing, and what goes wrong is said."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from aanet.errors import AanetError
+from aanet.models import weights
+from aanet.training import stages, step
+from aanet.training.checkpoint import checkpoints, load_checkpoint
+from aanet.training.recipe import Recipe
+from aanet.training.trainer import Trainer
+
+MakeRecipe = Callable[..., Recipe]
+
+ONE_STAGE = """
+[[stage]]
+name = "all"
+crop = [48, 96]
+batch = 2
+steps = 4
+learning_rate = 1e-3
+schedule = "cosine"
+"""
+THREE_STAGES = """
+[[stage]]
+name = "features"
+trains = "features"
+crop = [48, 96]
+batch = 2
+steps = 3
+learning_rate = 1e-3
+[[stage]]
+name = "aggregation"
+trains = "aggregation"
+crop = [48, 96]
+batch = 2
+steps = 3
+learning_rate = 1e-3
+matching_weight = 0.5
+[[stage]]
+name = "all"
+crop = [48, 96]
+batch = 4
+accumulate = 2
+steps = 3
+learning_rate = 1e-3
+schedule = "one_cycle"
+"""
+
+
+def trainer(recipe: Recipe, folder: Path | None) -> Trainer:
+    return Trainer(recipe, folder, Console(file=io.StringIO()))
+
+
+def said(each: Trainer) -> str:
+    stream = each.reporter.console.file
+    assert isinstance(stream, io.StringIO)
+    return stream.getvalue()
+
+
+def records(folder: Path, kind: str = "training") -> list[dict[str, Any]]:
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    return [record for record in map(json.loads, lines) if record["kind"] == kind]
+
+
+def losses(folder: Path) -> list[tuple[int, str, float, float]]:
+    return [(each["step"], each["stage"], each["loss"], each["learning_rate"]) for each in records(folder)]
+
+
+def test_an_interrupted_run_gives_the_same_losses(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe = make_recipe(THREE_STAGES, "run.ema_decay=0.9")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    exported = trainer(recipe, whole).run()
+    for number, stop in enumerate((2, 3, 7, None)):  # within a stage, at its end, and within the last
+        each = trainer(recipe, parts)
+        if number:
+            each.resume(parts)
+        torch.manual_seed(number)  # what another process would have done to the generators
+        result = each.run(stop_after=stop)
+    assert len(losses(whole)) == 9
+    assert losses(parts) == losses(whole)
+    assert exported is not None
+    assert result is not None
+    one, other = weights.load(str(exported)).state_dict(), weights.load(str(result)).state_dict()
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_workers_do_not_change_the_losses(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    for workers in (0, 2):
+        trainer(make_recipe(ONE_STAGE, f"run.workers={workers}"), tmp_path / str(workers)).run()
+    assert losses(tmp_path / "0") == losses(tmp_path / "2")
+
+
+def test_minutes_of_budget_outlive_an_interruption(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    stage = ONE_STAGE.replace("steps = 4", "minutes = 1000")
+    trainer(make_recipe(stage), tmp_path).run(stop_after=2)
+    spent = load_checkpoint(checkpoints(tmp_path / "checkpoints")[-1], "stereonet_aa").state["progress"][
+        "minutes"
+    ]
+    assert spent > 0
+    again = trainer(make_recipe(stage.replace("1000", str(spent))), tmp_path)  # the budget is used up
+    again.resume(tmp_path)
+    again.run()
+    assert again.step == 2
+
+
+def test_sigterm_writes_a_checkpoint_and_stops(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = step.Stepper.step
+
+    def step_and_be_told_to_stop(self: step.Stepper) -> step.StepResult:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return original(self)
+
+    monkeypatch.setattr(step.Stepper, "step", step_and_be_told_to_stop)
+    before = signal.getsignal(signal.SIGTERM)
+    each = trainer(make_recipe(ONE_STAGE), tmp_path)
+    assert each.run() is None
+    assert [path.name for path in checkpoints(tmp_path / "checkpoints")] == ["step-00000001"]
+    assert "--resume" in said(each)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_checkpoints_come_every_so_many_minutes(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe = make_recipe(ONE_STAGE, "run.checkpoint_minutes=0")
+    trainer(recipe, tmp_path).run(stop_after=3)
+    assert [path.name[-1] for path in checkpoints(tmp_path / "checkpoints")] == ["1", "2", "3"]
+
+
+def spoil_losses(monkeypatch: pytest.MonkeyPatch, spoiled: set[int]) -> None:
+    """Make the loss of the given calls infinite."""
+    original, calls = stages.StageModule.forward, iter(range(1, 1000))
+
+    def forward(self: stages.StageModule, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        loss, disparity = original(self, *inputs)
+        return (loss * torch.inf if next(calls) in spoiled else loss), disparity
+
+    monkeypatch.setattr(stages.StageModule, "forward", forward)
+
+
+def test_a_loss_that_is_not_finite_is_reported_and_skipped(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil_losses(monkeypatch, {2})
+    each = trainer(make_recipe(ONE_STAGE), tmp_path)
+    each.run(stop_after=1)
+    before = {name: value.clone() for name, value in each.network.state_dict().items()}
+    each.stopping = False
+    each.run(stop_after=2)
+    assert all(torch.equal(value, before[name]) for name, value in each.network.state_dict().items())
+    assert "step 2 skipped, its loss is not finite: folder " in said(each)
+    assert each.skipped == 1
+
+
+def test_the_tenth_loss_that_is_not_finite_stops_the_run(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil_losses(monkeypatch, set(range(1, 100)))
+    each = trainer(make_recipe(ONE_STAGE.replace("steps = 4", "steps = 40")), tmp_path)
+    with pytest.raises(AanetError, match="not finite in 10 steps, the last time for folder "):
+        each.run()
+    assert each.step == 10
+
+
+def test_a_finished_run_is_complete(make_recipe: MakeRecipe, tmp_path: Path, pairs_folder: Path) -> None:
+    validation = f"[validation]\nlimit = 2\n[[validation.data]]\nname = 'folder'\nroot = '{pairs_folder}'\n"
+    recipe = make_recipe(ONE_STAGE + validation, "run.picture_steps=2")
+    each = trainer(recipe, tmp_path)
+    path = each.run()
+    assert path == tmp_path / "weights.safetensors"
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["recipe"]["stage"][0]["batch"] == 2
+    assert manifest["data"] == [{"stage": "all", "pairs": 5, "source": "folder"}]
+    assert {"seed", "recipe_digest", "packages", "python"} <= set(manifest)
+    assert list((tmp_path / "tensorboard").iterdir())
+    (validated,) = records(tmp_path, "validation")
+    assert validated["scores"]["folder"].keys() == {"EPE", "bad-2", "bad-3", "D1"}
+    last = load_checkpoint(checkpoints(tmp_path / "checkpoints")[-1], "stereonet_aa")
+    assert last.score == pytest.approx(validated["scores"]["folder"]["EPE"])
+    assert not weights.load(str(path)).architecture.training_heads
+    assert weights.load(str(tmp_path / "weights-with-heads.safetensors")).architecture.training_heads
+
+
+def test_cutting_stages_short_writes_nothing_without_a_folder(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = make_recipe(THREE_STAGES)
+    before = set(tmp_path.rglob("*"))
+    each = trainer(recipe, None)
+    assert each.run(steps_per_stage=2) is None
+    assert each.step == 6
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_corrupt_image_is_one_sentence(make_recipe: MakeRecipe, tmp_path: Path, pairs_folder: Path) -> None:
+    broken = tmp_path / "broken"
+    for source in pairs_folder.rglob("*.*"):
+        target = broken / source.relative_to(pairs_folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(b"no image" if source.parent.name == "right" else source.read_bytes())
+    each = trainer(make_recipe(ONE_STAGE, f"data.0.root={broken}", "run.workers=1"), None)
+    with pytest.raises(AanetError) as caught:
+        each.run()
+    assert "right" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_checkpoint_that_does_not_fit_is_named(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    trainer(make_recipe(ONE_STAGE), tmp_path).run(stop_after=1)
+    with pytest.raises(AanetError, match="does not fit the network"):
+        trainer(make_recipe(ONE_STAGE, "network.max_disparity=48"), tmp_path).resume(tmp_path)
+    other = make_recipe(ONE_STAGE, "network.name=stereonet", "network.initialisation=paper")
+    with pytest.raises(AanetError, match="a checkpoint of stereonet_aa; the recipe trains stereonet"):
+        trainer(other, tmp_path).resume(tmp_path)
+    with pytest.raises(AanetError, match="no checkpoint in"):
+        trainer(make_recipe(ONE_STAGE), tmp_path).resume(tmp_path / "absent")
+
+
+def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    trainer(make_recipe(ONE_STAGE), tmp_path).run(steps_per_stage=1)
+    for name in ("weights", "weights-with-heads"):
+        path = tmp_path / f"{name}.safetensors"
+        started = trainer(make_recipe(ONE_STAGE, f"network.start_from={path}"), None).network
+        expected = weights.load(str(path)).state_dict()
+        assert all(torch.equal(value, started.state_dict()[key]) for key, value in expected.items())
+    with pytest.raises(AanetError, match="maximum disparity of 24; the recipe asks for 48"):
+        trainer(make_recipe(ONE_STAGE, f"network.start_from={path}", "network.max_disparity=48"), None)
