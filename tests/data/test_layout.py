@@ -49,7 +49,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     assert [(part.what, part.found) for part in train.parts] == [
         ("left images", 4),
         ("right images", 3),
-        ("ground truth", 4),
+        ("ground truth (or the next)", 4),
         ("visible in both views", 4),
         ("object map", 4),
         ("pseudo ground truth", 0),
@@ -66,6 +66,15 @@ def test_optional_files_may_be_missing(tmp_path: Path) -> None:
     report = check_layout("kitti2015", tmp_path)
     assert len(report.groups[0].parts[4].missing) == 4
     assert report.usable
+
+
+def test_kitti_needs_only_one_of_its_two_ground_truths(tmp_path: Path) -> None:
+    layouts.kitti2015(tmp_path)
+    (tmp_path / "training" / "disp_occ_0" / "000002_10.png").unlink()
+    assert check_layout("kitti2015", tmp_path).usable
+    (tmp_path / "training" / "disp_noc_0" / "000002_10.png").unlink()
+    truth = check_layout("kitti2015", tmp_path).groups[0].parts[2]
+    assert truth.missing == ["training/disp_occ_0/000002_10.png"]
 
 
 def test_absent_groups_are_no_fault(tmp_path: Path) -> None:

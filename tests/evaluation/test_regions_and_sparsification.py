@@ -98,5 +98,11 @@ def test_sparsification_curves_equal_a_loop() -> None:
     assert curves.ause == pytest.approx(area)
 
 
+def test_pixels_without_a_confidence_go_first() -> None:
+    error = np.array([5.0, 1.0, 1.0, 1.0])
+    unknown = sparsification(error, np.array([np.nan, 0.1, 0.2, 0.3]))
+    assert unknown.ause == sparsification(error, np.array([-1, 0.1, 0.2, 0.3])).ause == 0
+
+
 def test_a_map_without_error_has_no_area() -> None:
     assert sparsification(np.zeros(10), np.arange(10.0)).ause == 0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 if TYPE_CHECKING:
-    from aanet.data.layout import GroupReport, LayoutReport
+    from aanet.data.layout import GroupReport, LayoutReport, PartReport
 
 NAMES = "sceneflow, kitti2012, kitti2015, middlebury, middlebury2006, eth3d or folder"
 
@@ -42,27 +42,32 @@ def check(
 
 
 def _print(report: LayoutReport, console: Console) -> None:
-    table = Table(title=f"{report.layout.title} in {report.root}", title_justify="left", box=None)
-    for heading in ("", "what", "expected at", "found"):
-        table.add_column(heading, overflow="fold")
+    def say(line: str) -> None:
+        console.print(line, highlight=False, soft_wrap=True)
+
+    say(f"{report.layout.title}, expected in {escape(report.root)}")
+    width = max(len(part.pattern) for group in report.groups for part in group.parts)
     for group in report.groups:
-        table.add_section()
-        table.add_row("", f"[bold]{group.title}[/bold]", "", _found(group))
-        for part in group.parts if group.pairs else group.parts[:3]:
-            complete = part.found == group.pairs > 0
-            mark = "[green]✓[/green]" if complete else "[red]✗[/red]" if part.needed and group.pairs else "–"
-            count = f"{part.found}" if group.pairs else ""
-            table.add_row(mark, part.what if part.needed else f"{part.what} (optional)", part.pattern, count)
-    console.print(table)
+        say(f"\n[bold]{group.title}[/bold]: {_found(group)}")
+        for part in group.parts:
+            what = part.what if part.needed else f"{part.what} (optional)"
+            say(f"  {_mark(group, part)} {part.pattern:{width}} {part.found or '–':>6}  {what}")
+    say("")
     for group in report.groups:
         for part in group.parts:
             if part.needed and part.missing:
                 more = f" and {len(part.missing) - 3} more" if len(part.missing) > 3 else ""
-                console.print(f"[red]missing[/red] {', '.join(part.missing[:3])}{more}", highlight=False)
+                say(f"[red]Missing:[/red] {escape(', '.join(part.missing[:3]))}{more}")
     if not any(group.pairs for group in report.groups):
-        console.print(f"No pair was found; the dataset comes from {report.layout.source}", highlight=False)
+        say(f"No pair was found; the dataset comes from {report.layout.source}")
     elif report.usable:
-        console.print(f"[green]Usable:[/green] {sum(group.pairs for group in report.groups)} pairs.")
+        say("[green]Usable:[/green] every pair that was found has its files.")
+
+
+def _mark(group: GroupReport, part: PartReport) -> str:
+    if group.pairs and not part.missing:
+        return "[green]✓[/green]"
+    return "[red]✗[/red]" if group.pairs and part.needed else " "
 
 
 def _found(group: GroupReport) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from aanet.data.datasets import StereoDataset
     from aanet.evaluation import Evaluation, Matcher
+    from aanet.evaluation.report import ErrorMaps
 
 
 def evaluate(
@@ -27,7 +28,7 @@ def evaluate(
     root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A network, a file of weights, or sgbm; again for several.  [default: aanet]"),
+        typer.Option(help="A network, a file of weights, or sgbm; again for several (default: aanet)."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Which split; the benchmark's own if not given.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs, evenly spread.")] = None,
@@ -49,26 +50,22 @@ def evaluate(
     """Score one or several matchers on a dataset, as its benchmark does, beside the paper's numbers."""
     from aanet.data.datasets import open_dataset, parse_options
     from aanet.evaluation.protocols import protocol_of
+    from aanet.evaluation.report import ErrorMaps, spread, write_report
+    from aanet.evaluation.submission import format_of
 
     models, options = model or ["aanet"], parse_options(option or [])
     if submission is not None:
-        _submit(dataset, root, options, _matcher(_only(models), max_disparity, engine), submission, method)
+        datasets = [open_dataset(dataset, root, part, **options) for part in format_of(dataset).splits]
+        _submit(datasets, _matcher(_only(models), max_disparity, engine), submission, method)
         return
     pairs = open_dataset(dataset, root, split or protocol_of(dataset).split, **options)
     _require_truth(pairs)
-    from aanet.evaluation import evaluate as score
-    from aanet.evaluation.report import ErrorMaps, spread, write_report
-
     indices = spread(len(pairs), min(limit or len(pairs), len(pairs)))
     shown = [indices[place] for place in spread(len(indices), min(pictures, len(indices)))]
     evaluations, maps = [], []
     for name in models:
-        matcher = _matcher(name, max_disparity, engine)
         drawing = ErrorMaps(report, name, shown) if report is not None else None
-        with _progress(name, len(indices)) as advance:
-            evaluations.append(
-                score(matcher, pairs, model=name, indices=_counted(indices, advance), observe=drawing)
-            )
+        evaluations.append(_score(name, _matcher(name, max_disparity, engine), pairs, indices, drawing))
         maps += [drawing] if drawing is not None else []
     if report is not None:
         write_report(report, evaluations, maps)
@@ -99,13 +96,19 @@ def _require_truth(pairs: StereoDataset) -> None:
         )
 
 
-def _submit(
-    name: str, root: Path, options: dict[str, Any], matcher: Matcher, path: Path, method: str
-) -> None:
-    from aanet.data.datasets import open_dataset
-    from aanet.evaluation.submission import format_of, write_submission
+def _score(
+    name: str, matcher: Matcher, pairs: StereoDataset, indices: list[int], drawing: ErrorMaps | None
+) -> Evaluation:
+    from aanet.evaluation import evaluate as score
 
-    datasets = [open_dataset(name, root, split, **options) for split in format_of(name).splits]
+    with _progress(name, len(indices)) as advance:
+        return score(matcher, pairs, model=name, indices=_counted(indices, advance), observe=drawing)
+
+
+def _submit(datasets: list[StereoDataset], matcher: Matcher, path: Path, method: str) -> None:
+    from aanet.evaluation.submission import write_submission
+
+    name = datasets[0].name
     with _progress(f"{name} submission", sum(map(len, datasets))) as advance:
         count = write_submission(matcher, datasets, path, method, advance)
     print(f"{path}: {count} disparity maps for the {name} server")
@@ -130,14 +133,14 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
     import json
 
     from aanet import paper
-    from aanet.evaluation.report import region_rows, result_rows
+    from aanet.evaluation.report import PAPER_ROW, conditions, region_rows, result_rows
 
     first = evaluations[0]
     if as_json:
         rows = {e.model: paper.published(e.dataset, e.model) for e in evaluations}
         published = {name: row and {"table": row.table, "metrics": row.metrics} for name, row in rows.items()}
         results = [e.as_dict() for e in evaluations]
-        print(json.dumps({"split": split, "results": results, "paper": published}, indent=2, allow_nan=False))
+        print(json.dumps({"split": split, "results": results, "paper": published}, indent=2))
         return
     console = Console()
     table = Table(title=f"{first.dataset}, split {split}: {len(first.pairs)} pairs", title_justify="left")
@@ -145,7 +148,7 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
     for heading in (*first.protocol.labels(), "AUSE", "s / pair"):
         table.add_column(heading, justify="right")
     for cells in result_rows(evaluations):
-        table.add_row(*cells, style="dim" if "paper's table" in cells[0] else None)
+        table.add_row(*cells, style="dim" if cells[0].startswith(PAPER_ROW) else None)
     console.print(table)
     regions = Table(title="By region", title_justify="left")
     for heading in ("model", "region", "% of pixels", "EPE", "> 1 px", "> 3 px"):
@@ -154,7 +157,7 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
         for cells in region_rows(evaluation):
             regions.add_row(evaluation.model, *cells)
     console.print(regions)
-    for what, words in [*first.protocol.describe(), *(("note", note) for note in first.notes())]:
-        console.print(f"[bold]{what}[/bold]: {words}", highlight=False)
+    for what, words in conditions(evaluations):
+        console.print(f"[bold]{what}[/bold]: {words}", highlight=False, soft_wrap=True)
     if report is not None:
-        console.print(f"Report: {report / 'report.md'}", highlight=False)
+        print(f"Report: {report / 'report.md'}")

@@ -29,6 +29,7 @@ class Group:
     right: str
     disparity: str | None = None
     visible: str | None = None  # a mask, or a disparity map of the pixels that both cameras see
+    visible_is_truth: bool = False  # KITTI: the second map stands in where the first is absent
     objects: str | None = None  # KITTI 2015: 0 = background
     pseudo: str | None = None  # where `aanet pseudo-label` writes
     complete: int | None = None  # pairs in a full download
@@ -37,8 +38,9 @@ class Group:
         """Yield what the files are, their pattern, and whether the group is useless without them."""
         yield "left images", self.left, True
         yield "right images", self.right, True
+        truth = "ground truth (or the next)" if self.visible_is_truth else "ground truth"
         kinds = (
-            ("ground truth", self.disparity, True),
+            (truth, self.disparity, True),
             ("visible in both views", self.visible, False),
             ("object map", self.objects, False),
             ("pseudo ground truth", self.pseudo, False),
@@ -85,6 +87,7 @@ def _kitti2012_group(colour: str, left: str, right: str) -> Group:
         right=f"training/{right}/*_10.png",
         disparity="training/disp_occ/*_10.png",
         visible="training/disp_noc/*_10.png",
+        visible_is_truth=True,
         pseudo="training/disp_pseudo/*_10.png",
         complete=194,
     )
@@ -141,6 +144,7 @@ LAYOUTS: dict[str, Layout] = {
                 right="training/image_3/*_10.png",
                 disparity="training/disp_occ_0/*_10.png",
                 visible="training/disp_noc_0/*_10.png",
+                visible_is_truth=True,
                 objects="training/obj_map/*_10.png",
                 pseudo="training/disp_pseudo_0/*_10.png",
                 complete=200,
@@ -293,7 +297,12 @@ def _check_group(root: Path, group: Group) -> GroupReport:
     captures = [found for found, _ in find(root, group.left)]
     parts = []
     for what, pattern, needed in group.parts():
-        paths = [companion(root, pattern, found) for found in captures]
-        missing = [path.relative_to(root).as_posix() for path in paths if not path.is_file()]
-        parts.append(PartReport(what, pattern, needed, len(paths) - len(missing), missing))
+        stand_in = group.visible if group.visible_is_truth and pattern == group.disparity else None
+        missing = [
+            companion(root, pattern, found).relative_to(root).as_posix()
+            for found in captures
+            if not companion(root, pattern, found).is_file()
+            and not (stand_in and companion(root, stand_in, found).is_file())
+        ]
+        parts.append(PartReport(what, pattern, needed, len(captures) - len(missing), missing))
     return GroupReport(group.title, group.complete, parts)

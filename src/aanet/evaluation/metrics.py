@@ -146,7 +146,7 @@ METRICS: dict[str, Metric] = {
     "d1_all": Metric("D1-all", "all", _d1),
     "d1_bg": Metric("D1-bg", "background", _d1),
     "d1_fg": Metric("D1-fg", "foreground", _d1),
-    "d1_noc": Metric("D1-all noc", "visible", _d1),
+    "d1_noc": Metric("D1-noc", "visible", _d1),
     "out_noc": Metric("Out-Noc", "visible", _bad(3.0)),
     "out_all": Metric("Out-All", "all", _bad(3.0)),
     "avg_noc": Metric("Avg-Noc", "visible", _epe),

@@ -14,6 +14,7 @@ from aanet.data.sample import FloatMap, StereoSample
 from aanet.evaluation.evaluate import REGIONS, Evaluation
 from aanet.paper import Published, published
 
+PAPER_ROW = "the paper's table"
 SPARSE = 0.5  # ground truth on fewer pixels than this is drawn as larger dots
 
 
@@ -42,7 +43,7 @@ class ErrorMaps:
                 viz.colorize_disparity(predicted, low, high),
                 viz.colorize_error(predicted, sample.disparity, sample.valid, dot=dot),
             ],
-            ["left image", "ground truth", self.model, "error (red: > 3 px and > 5 %)"],
+            ["left image", "ground truth", self.model, "error (yellow to red: > 3 px and > 5 %)"],
         )
         path = self.folder / "pictures" / f"{_file_name(self.model)}-{index:05d}.png"
         write_image(path, picture)
@@ -60,16 +61,15 @@ def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence
     lines = [f"# {first.dataset}: {len(first.pairs)} pairs", ""]
     lines += _table(["model", *first.protocol.labels(), "AUSE", "s / pair"], result_rows(evaluations))
     lines += ["", "## Protocol", ""]
-    lines += [f"- {what}: {words}" for what, words in first.protocol.describe()]
-    lines += [f"- note: {note}" for note in first.notes()]
+    lines += [f"- {what}: {words}" for what, words in conditions(evaluations)]
     for evaluation in evaluations:
         lines += ["", f"## {evaluation.model} by region", ""]
         lines += _table(["region", "% of pixels", "EPE", "> 1 px", "> 3 px"], region_rows(evaluation))
-        worst = sorted(evaluation.pairs, key=lambda pair: -_zero_if_nan(pair.regions["all"].epe))[:5]
-        lines += [
-            "",
-            "Largest errors: " + _listing(worst_pairs=[(p.name, p.regions["all"].epe) for p in worst]),
+        scored = [
+            (pair.regions["all"].epe, pair.name) for pair in evaluation.pairs if pair.regions["all"].pixels
         ]
+        worst = [f"{name} ({format_number(epe)} px)" for epe, name in sorted(scored, reverse=True)[:5]]
+        lines += ["", f"Largest errors: {', '.join(worst)}."]
     for drawing in maps:
         for name, path in drawing.drawn:
             lines += [
@@ -97,6 +97,18 @@ def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
     return rows
 
 
+def conditions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
+    """Return what has to be known to compare the rows: the protocol, the paper's data, gaps in the truth."""
+    first = evaluations[0]
+    rows = [published(evaluation.dataset, evaluation.model) for evaluation in evaluations]
+    sources = dict.fromkeys(f"table {row.table}: {row.measured_on}" for row in rows if row is not None)
+    return [
+        *first.protocol.describe(),
+        *(("paper", source) for source in sources),
+        *(("note", note) for note in first.notes()),
+    ]
+
+
 def region_rows(evaluation: Evaluation) -> list[list[str]]:
     """Return the rows of the table of regions, without those that the ground truth does not tell."""
     rows = []
@@ -114,20 +126,12 @@ def format_number(value: float) -> str:
 
 def _paper_row(row: Published, evaluation: Evaluation) -> list[str]:
     values = [format_number(row.metrics.get(metric, math.nan)) for metric in evaluation.protocol.metrics]
-    return [f"{row.method}, paper's table {row.table} ({row.measured_on})", *values, "–", "–"]
+    return [f"{PAPER_ROW} {row.table}", *values, "–", "–"]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     marks = ["---", *["---:"] * (len(head) - 1)]
     return [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
-
-
-def _listing(worst_pairs: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(f"{name} ({format_number(epe)} px)" for name, epe in worst_pairs) + "."
-
-
-def _zero_if_nan(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
 
 
 def _file_name(model: str) -> str:

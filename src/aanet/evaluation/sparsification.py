@@ -30,11 +30,11 @@ class Sparsification:
 
 
 def sparsification(error: NDArray[np.floating], confidence: NDArray[np.floating]) -> Sparsification:
-    """Compute both curves from the absolute errors and the confidences of at least one pixel."""
+    """Compute both curves from the errors and confidences of at least one pixel; NaN is no confidence."""
     errors: NDArray[np.float64] = error.ravel().astype(np.float64)
     removed = np.arange(STEPS) / STEPS
     kept = errors.size - np.floor(removed * errors.size).astype(int)
-    by_confidence = errors[np.argsort(-confidence.ravel(), kind="stable")]
+    by_confidence = errors[np.argsort(-np.nan_to_num(confidence.ravel(), nan=-np.inf), kind="stable")]
     scale = errors.mean() or 1.0  # a map without any error has flat curves at 0
     return Sparsification(removed, _means(by_confidence, kept) / scale, _means(np.sort(errors), kept) / scale)
 

@@ -1,0 +1,143 @@
+"""`aanet evaluate` as a user sees it, with stand-ins for the matchers."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import types
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from aanet.cli.evaluate import evaluate
+from aanet.errors import AanetError
+
+LAYOUTS = runpy.run_path(str(Path(__file__).resolve().parents[1] / "data" / "layouts.py"))
+
+app = typer.Typer()
+app.command()(evaluate)
+
+
+@dataclass
+class Result:
+    disparity: np.ndarray
+    confidence: np.ndarray | None
+
+
+class Matcher:
+    """Off by one pixel for a network, by four for SGBM."""
+
+    built: list[tuple[str, int]]
+
+    def __init__(self, model: str = "sgbm", *, engine: str | None = None, max_disparity: int) -> None:
+        assert engine is None
+        self.error = 4 if model == "sgbm" else 1
+        self.built.append((model, max_disparity))
+
+    def __call__(self, left: np.ndarray, right: np.ndarray) -> Result:
+        assert left.shape == right.shape
+        disparity = np.nan_to_num(LAYOUTS["truth"](), nan=9) + np.float32(self.error)
+        return Result(disparity, None if self.error == 4 else np.ones_like(disparity))
+
+
+@pytest.fixture(autouse=True)
+def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    Matcher.built = []
+    for module, name in (("aanet.matcher", "StereoMatcher"), ("aanet.sgbm", "SemiGlobalMatcher")):
+        fake = types.ModuleType(module)
+        setattr(fake, name, Matcher)
+        monkeypatch.setitem(sys.modules, module, fake)
+
+
+@pytest.fixture
+def kitti(tmp_path: Path) -> Path:
+    return LAYOUTS["kitti2015"](tmp_path / "kitti")
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "120"})
+    if isinstance(result.exception, AanetError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_models_stand_side_by_side_with_the_papers_row_and_the_protocol(kitti: Path) -> None:
+    text = run("kitti2015", kitti, "--model", "aanet", "--model", "sgbm")
+    rows = {line.split("│")[1].strip(): line for line in text.splitlines() if line.startswith("│")}
+    assert "1.00" in rows["aanet"]
+    assert "2.29" in rows["the paper's table 1"]
+    assert "4.00" in rows["sgbm"]
+    assert "split val: 2 pairs" in text
+    for part in (
+        "mask: ",
+        "range: every known disparity",
+        "crop: none",
+        "average: over pixels",
+        "paper: table 1",
+    ):
+        assert part in text
+
+
+def test_default_model_is_aanet_and_the_range_reaches_it(kitti: Path) -> None:
+    run("kitti2015", kitti, "--max-disparity", 96)
+    assert Matcher.built == [("aanet", 96)]
+
+
+def test_json_is_all_that_is_printed(kitti: Path) -> None:
+    facts = json.loads(
+        run("kitti2015", kitti, "--json", "--model", "aanet", "--model", "sgbm", "--split", "all")
+    )
+    first, second = facts["results"]
+    assert (first["model"], first["metrics"]["epe"]) == ("aanet", pytest.approx(1))
+    assert (second["model"], second["metrics"]["d1_all"]) == ("sgbm", 100)
+    assert first["ause"] is not None
+    assert second["ause"] is None
+    assert facts["paper"] == {"aanet": {"table": 1, "metrics": {"epe": 0.68, "d1_all": 2.29}}, "sgbm": None}
+    assert len(first["pairs"]) == 4
+
+
+def test_limit_spreads_over_the_split(kitti: Path) -> None:
+    facts = json.loads(run("kitti2015", kitti, "--json", "--split", "all", "--limit", 2))
+    assert [pair["name"] for pair in facts["results"][0]["pairs"]] == ["kitti2015 000000", "kitti2015 000002"]
+
+
+def test_report_has_the_pictures_that_were_asked_for(kitti: Path, tmp_path: Path) -> None:
+    text = run("kitti2015", kitti, "--model", "aanet", "--report", tmp_path / "out", "--pictures", 1)
+    assert "report.md" in text
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert report.count("![") == 1
+    assert (tmp_path / "out" / "pictures" / "aanet-00000.png").is_file()
+
+
+def test_submission_writes_the_zip_instead_of_scoring(kitti: Path, tmp_path: Path) -> None:
+    text = run("kitti2015", kitti, "--submission", tmp_path / "out.zip")
+    assert "2 disparity maps for the kitti2015 server" in text
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        assert archive.namelist() == ["disp_0/000000_10.png", "disp_0/000001_10.png"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--split", "test"), "has no ground truth; evaluate another one, or write --submission"),
+        (("--model", "aanet", "--model", "sgbm", "--submission", "x.zip"), "one model; got aanet, sgbm"),
+        (("--set", "resolution=H"), "no option 'resolution'"),
+    ],
+)
+def test_wrong_use_is_one_sentence(arguments: tuple[str, ...], part: str, kitti: Path) -> None:
+    with pytest.raises(AanetError, match=part):
+        run("kitti2015", kitti, *arguments)
+
+
+def test_a_bad_pair_is_named(kitti: Path) -> None:
+    broken = kitti / "training" / "image_3" / "000005_10.png"
+    broken.write_bytes(broken.read_bytes()[:-40])
+    with pytest.raises(AanetError, match=r"000005_10\.png is damaged"):
+        run("kitti2015", kitti)
