@@ -25,6 +25,7 @@ class Group:
     """Pairs that lie side by side: one pattern for each kind of file."""
 
     title: str
+    split: str  # "train", "test", or "all" where the dataset has none
     left: str
     right: str
     disparity: str | None = None
@@ -62,27 +63,29 @@ class Layout:
 def _sceneflow_groups(render: str) -> tuple[Group, ...]:
     """The three subsets in one rendering pass; the ground truth is the same for both passes."""
     subsets = (
-        ("FlyingThings3D", "TRAIN/*/*/", 22390),
-        ("FlyingThings3D", "TEST/*/*/", 4370),
-        ("Monkaa", "*/", 8664),
-        ("Driving", "*/*/*/", 4400),
+        ("FlyingThings3D", "train", "TRAIN/*/*/", 22390),
+        ("FlyingThings3D", "test", "TEST/*/*/", 4370),
+        ("Monkaa", "train", "*/", 8664),
+        ("Driving", "train", "*/*/*/", 4400),
     )
     return tuple(
         Group(
-            title=f"{subset} {'test' if scene.startswith('TEST') else 'train'} {render}",
+            title=f"{subset} {split} {render}",
+            split=split,
             left=f"{subset}/frames_{render}/{scene}left/*.png",
             right=f"{subset}/frames_{render}/{scene}right/*.png",
             disparity=f"{subset}/disparity/{scene}left/*.pfm",
             pseudo=f"{subset}/disparity_pseudo/{scene}left/*.pfm",
             complete=complete,
         )
-        for subset, scene, complete in subsets
+        for subset, split, scene, complete in subsets
     )
 
 
 def _kitti2012_group(colour: str, left: str, right: str) -> Group:
     return Group(
         title=f"train {colour}",
+        split="train",
         left=f"training/{left}/*_10.png",
         right=f"training/{right}/*_10.png",
         disparity="training/disp_occ/*_10.png",
@@ -93,10 +96,12 @@ def _kitti2012_group(colour: str, left: str, right: str) -> Group:
     )
 
 
-def _scenes(title: str, folder: str, complete: int, truth: bool) -> Group:
-    """Middlebury v3 and ETH3D: a folder for each scene."""
+def _scenes(title: str, split: str, folder: str, complete: int) -> Group:
+    """Middlebury v3 and ETH3D: a folder for each scene, ground truth for the training scenes."""
+    truth = split == "train"
     return Group(
         title=title,
+        split=split,
         left=f"{folder}/*/im0.png",
         right=f"{folder}/*/im1.png",
         disparity=f"{folder}/*/disp0GT.pfm" if truth else None,
@@ -110,6 +115,7 @@ def _classic_group(title: str, left: str, right: str, disparity: str) -> Group:
     """Middlebury 2001 to 2006: one folder for each scene, names that changed over the years."""
     return Group(
         title=title,
+        split="all",
         left=f"*/{left}",
         right=f"*/{right}",
         disparity=f"*/{disparity}",
@@ -130,8 +136,14 @@ LAYOUTS: dict[str, Layout] = {
         (
             _kitti2012_group("colour", "colored_0", "colored_1"),
             _kitti2012_group("grey", "image_0", "image_1"),
-            Group("test colour", "testing/colored_0/*_10.png", "testing/colored_1/*_10.png", complete=195),
-            Group("test grey", "testing/image_0/*_10.png", "testing/image_1/*_10.png", complete=195),
+            Group(
+                "test colour",
+                "test",
+                "testing/colored_0/*_10.png",
+                "testing/colored_1/*_10.png",
+                complete=195,
+            ),
+            Group("test grey", "test", "testing/image_0/*_10.png", "testing/image_1/*_10.png", complete=195),
         ),
     ),
     "kitti2015": Layout(
@@ -140,6 +152,7 @@ LAYOUTS: dict[str, Layout] = {
         (
             Group(
                 title="train",
+                split="train",
                 left="training/image_2/*_10.png",
                 right="training/image_3/*_10.png",
                 disparity="training/disp_occ_0/*_10.png",
@@ -149,14 +162,14 @@ LAYOUTS: dict[str, Layout] = {
                 pseudo="training/disp_pseudo_0/*_10.png",
                 complete=200,
             ),
-            Group("test", "testing/image_2/*_10.png", "testing/image_3/*_10.png", complete=200),
+            Group("test", "test", "testing/image_2/*_10.png", "testing/image_3/*_10.png", complete=200),
         ),
     ),
     "middlebury": Layout(
         "Middlebury v3",
         "https://vision.middlebury.edu/stereo/submit3/",
         tuple(
-            _scenes(f"{split} {size}", f"{folder}{size}", 15, truth=split == "train")
+            _scenes(f"{split} {size}", split, f"{folder}{size}", 15)
             for size in "HQF"
             for split, folder in (("train", "training"), ("test", "test"))
         ),
@@ -175,8 +188,8 @@ LAYOUTS: dict[str, Layout] = {
         "ETH3D low-resolution two-view",
         "https://www.eth3d.net/datasets#low-res-two-view",
         (
-            _scenes("train", "two_view_training", 27, truth=True),
-            _scenes("test", "two_view_test", 20, truth=False),
+            _scenes("train", "train", "two_view_training", 27),
+            _scenes("test", "test", "two_view_test", 20),
         ),
     ),
     "folder": Layout(
@@ -185,6 +198,7 @@ LAYOUTS: dict[str, Layout] = {
         (
             Group(
                 title="all",
+                split="all",
                 left="left/*",
                 right="right/*",
                 disparity="disparity/*",

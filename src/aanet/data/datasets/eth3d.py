@@ -14,5 +14,5 @@ class Eth3d(StereoDataset):
 
     def __init__(self, root: PathLike, split: str = "train", pseudo_labels: bool = False) -> None:
         one_of("eth3d", split, self.SPLITS, "split")
-        groups = tuple(group for group in LAYOUTS["eth3d"].groups if group.title == split)
+        groups = tuple(group for group in LAYOUTS["eth3d"].groups if group.split == split)
         super().__init__("eth3d", root, split, groups, pseudo_labels)

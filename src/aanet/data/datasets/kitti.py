@@ -62,6 +62,6 @@ class Kitti2012(Kitti):
     def __init__(self, root: PathLike, split: str = "train", pseudo_labels: bool = False) -> None:
         one_of("kitti2012", split, self.SPLITS, "split")
         wanted = "test" if split == "test" else "train"
-        colour, grey = (group for group in LAYOUTS["kitti2012"].groups if group.title.startswith(wanted))
+        colour, grey = (group for group in LAYOUTS["kitti2012"].groups if group.split == wanted)
         group = colour if find(Path(root), colour.left) or not find(Path(root), grey.left) else grey
         super().__init__("kitti2012", root, split, (group,), pseudo_labels)

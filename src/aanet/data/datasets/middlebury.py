@@ -29,8 +29,8 @@ class Middlebury(StereoDataset):
     ) -> None:
         one_of("middlebury", split, self.SPLITS, "split")
         one_of("middlebury", resolution, ("F", "H", "Q"), "resolution")
-        groups = (g for g in LAYOUTS["middlebury"].groups if g.title == f"{split} {resolution}")
-        super().__init__("middlebury", root, split, tuple(groups), pseudo_labels)
+        groups = {group.title: group for group in LAYOUTS["middlebury"].groups}
+        super().__init__("middlebury", root, split, (groups[f"{split} {resolution}"],), pseudo_labels)
         self.resolution = resolution
 
 

@@ -42,7 +42,8 @@ class SceneFlow(StereoDataset):
         groups = tuple(
             group
             for group in LAYOUTS["sceneflow"].groups
-            if group.title.split()[0] in names and group.title.endswith(f" {split} {render}")
+            if group.split == split
+            and group.left.startswith(tuple(f"{name}/frames_{render}/" for name in names))
         )
         if not groups:
             raise AanetError("Scene Flow's test split is in FlyingThings3D, which the subsets leave out.")
