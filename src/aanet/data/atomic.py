@@ -26,8 +26,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.close(handle)
         temporary = Path(name)
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise AanetError(f"Cannot write {target}: {reason}.") from error

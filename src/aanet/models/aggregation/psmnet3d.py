@@ -1,0 +1,72 @@
+"""PSMNet's aggregation: three stacked 3D hourglasses (Chang and Chen, CVPR 2018)."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from aanet.models.layers import conv3d_norm, relu, upconv3d_norm
+
+
+class Hourglass3d(nn.Module):
+    """Down to a quarter and up again; `before` and `behind` come from an earlier hourglass, if any."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        double = 2 * channels
+        self.to_half = nn.Sequential(
+            conv3d_norm(channels, double, relu(), stride=2), conv3d_norm(double, double)
+        )
+        self.to_quarter = nn.Sequential(
+            conv3d_norm(double, double, relu(), stride=2), conv3d_norm(double, double, relu())
+        )
+        self.up_to_half = upconv3d_norm(double, double)
+        self.up_to_full = upconv3d_norm(double, channels)
+
+    def forward(
+        self, x: Tensor, before: Tensor | None = None, behind: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the output, and what stood at half size on the way down and on the way up."""
+        down = self.to_half(x)
+        down = F.relu(down if behind is None else down + behind)
+        up = F.relu(self.up_to_half(self.to_quarter(down)) + (down if before is None else before))
+        return self.up_to_full(up), down, up
+
+
+class PSMNetAggregation(nn.Module):
+    """[B, 64, D/4, H/4, W/4] → scores [B, D, H, W], of the last `outputs` hourglasses, last one first."""
+
+    SCALE = 4
+    size_multiple = 4
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__()
+        self.outputs = outputs
+        self.start = nn.Sequential(conv3d_norm(64, 32, relu()), conv3d_norm(32, 32, relu()))
+        self.residual = nn.Sequential(conv3d_norm(32, 32, relu()), conv3d_norm(32, 32))
+        self.hourglasses = nn.ModuleList(Hourglass3d(32) for _ in range(3))
+        self.score = nn.ModuleList(
+            nn.Sequential(conv3d_norm(32, 32, relu()), nn.Conv3d(32, 1, 3, padding=1, bias=False))
+            for _ in range(3)
+        )
+
+    def forward(self, volumes: list[Tensor]) -> list[Tensor]:
+        (volume,) = volumes
+        x = self.start(volume)
+        x = x + self.residual(x)
+        first, second, third = self.hourglasses
+        y, before, behind = first(x)
+        outputs = [y + x]
+        y, _, behind = second(outputs[-1], before, behind)
+        outputs.append(y + x)
+        y, _, _ = third(outputs[-1], before, behind)
+        outputs.append(y + x)
+
+        scores = [self.score[0](outputs[0])]
+        for score, output in zip(list(self.score)[1:], outputs[1:], strict=True):
+            scores.append(scores[-1] + score(output))
+        return [self._upsample(score) for score in scores[: -self.outputs - 1 : -1]]
+
+    def _upsample(self, score: Tensor) -> Tensor:
+        size = [self.SCALE * length for length in score.shape[2:]]
+        return F.interpolate(score, size, mode="trilinear", align_corners=False).squeeze(1)

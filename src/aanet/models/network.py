@@ -1,0 +1,158 @@
+"""A stereo network: five parts, and a forward that reads like the paper's figure 2."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from aanet.errors import AanetError
+from aanet.models.aggregation.ganet3d import Guidance, UpsampledRegression
+from aanet.models.features import FeatureExtractor
+from aanet.ops.inspection import values_can_be_read
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+def normalise(images: Tensor) -> Tensor:
+    """Bring RGB images [B, 3, H, W] in 0 … 1 to the mean and deviation all networks here are trained with."""
+    mean = torch.tensor(IMAGENET_MEAN, dtype=images.dtype, device=images.device).view(3, 1, 1)
+    std = torch.tensor(IMAGENET_STD, dtype=images.dtype, device=images.device).view(3, 1, 1)
+    return (images - mean) / std
+
+
+@dataclass
+class StereoOutput:
+    """What a network returns.
+
+    Attributes:
+        disparities: Maps [B, h, w], coarse to fine, each in pixels of its own grid.
+        scores: [B, D, h, w] of the finest scale, before the softmax; a high score is a good match.
+    """
+
+    disparities: list[Tensor]
+    scores: Tensor
+
+    @property
+    def disparity(self) -> Tensor:
+        """The last and finest map [B, H, W]."""
+        return self.disparities[-1]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """How a network was made: enough to make it again."""
+
+    builder: str
+    max_disparity: int
+    training_heads: bool
+
+
+class StereoNetwork(nn.Module):
+    """images → features → matching cost → aggregation → disparity → refinement.
+
+    Inputs are left and right images [B, 3, H, W], normalised (see `normalise`), whose sides are multiples of
+    `size_multiple` and at least `minimum_size`.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        features: FeatureExtractor,
+        cost_volume: nn.Module,
+        aggregation: nn.Module,
+        regression: nn.Module,
+        refinement: nn.Module,
+    ) -> None:
+        super().__init__()
+        self.architecture = architecture
+        self.features = features
+        self.cost_volume = cost_volume
+        self.aggregation = aggregation
+        self.regression = regression
+        self.refinement = refinement
+        self.size_multiple = math.lcm(
+            features.size_multiple,
+            features.scales[0] * getattr(aggregation, "size_multiple", 1),
+            getattr(refinement, "size_multiple", 1),
+        )
+        smallest = features.minimum_size
+        self.minimum_size = -(-smallest // self.size_multiple) * self.size_multiple
+
+    @property
+    def max_disparity(self) -> int:
+        """The number of candidates, in pixels of the image: disparities lie below it."""
+        return self.architecture.max_disparity
+
+    def match(self, left: Tensor, right: Tensor) -> list[Tensor]:
+        """Return the raw cost volumes of a pair, fine to coarse."""
+        volumes: list[Tensor] = self.cost_volume(self.features(left), self.features(right))
+        return volumes
+
+    def forward(self, left: Tensor, right: Tensor) -> StereoOutput:
+        self.check_inputs(left, right)
+        volumes = self.match(left, right)
+        scores: list[Tensor] = self.aggregation(volumes)  # fine to coarse
+        disparities = [self.regression(volume) for volume in reversed(scores)]
+        disparities += self.refinement(disparities[-1], left, right)
+        return StereoOutput(disparities, scores[0])
+
+    def check_inputs(self, left: Tensor, right: Tensor) -> None:
+        """Raise a plain error for anything but two finite images of one size that fits the network."""
+        if left.shape != right.shape:
+            raise AanetError(
+                "Left and right image must have one shape, "
+                f"but are {list(left.shape)} and {list(right.shape)}."
+            )
+        if left.dim() != 4 or left.shape[1] != 3:
+            raise AanetError(f"Images must be [B, 3, H, W], but have shape {list(left.shape)}.")
+        for side, image in (("left", left), ("right", right)):
+            if not image.is_floating_point():
+                raise AanetError(
+                    f"The {side} image must be a normalised floating-point tensor, but is {image.dtype}."
+                )
+            if values_can_be_read(image) and not bool(torch.isfinite(image).all()):
+                raise AanetError(f"The {side} image contains values that are not finite numbers.")
+        height, width = left.shape[2:]
+        if height % self.size_multiple or width % self.size_multiple:
+            raise AanetError(
+                f"{self.architecture.builder} needs images whose height and width are multiples of "
+                f"{self.size_multiple}, but got {height}×{width}."
+            )
+        if min(height, width) < self.minimum_size:
+            raise AanetError(
+                f"{self.architecture.builder} needs images of at least {self.minimum_size}×"
+                f"{self.minimum_size} pixels, but got {height}×{width}."
+            )
+
+
+class GuidedStereoNetwork(StereoNetwork):
+    """GA-Net: a sixth part looks at the left image and guides aggregation and regression."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        features: FeatureExtractor,
+        cost_volume: nn.Module,
+        guidance: nn.Module,
+        aggregation: nn.Module,
+        regression: UpsampledRegression,
+        refinement: nn.Module,
+    ) -> None:
+        super().__init__(architecture, features, cost_volume, aggregation, regression, refinement)
+        self.guidance = guidance
+        self.regression: UpsampledRegression
+
+    def forward(self, left: Tensor, right: Tensor) -> StereoOutput:
+        self.check_inputs(left, right)
+        left_features, right_features = self.features(left), self.features(right)
+        guidance: Guidance = self.guidance(left, left_features[0])
+        volumes = self.cost_volume(left_features, right_features)
+        last, *earlier = self.aggregation(volumes, guidance.semi_global)
+        disparities = [self.regression(cost, left.shape[2:]) for cost in reversed(earlier)]
+        disparity, scores = self.regression.guided(last, guidance.local)
+        disparities = [*disparities, disparity, *self.refinement(disparity, left, right)]
+        return StereoOutput(disparities, scores)

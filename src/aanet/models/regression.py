@@ -1,0 +1,55 @@
+"""Aggregated scores → disparity (eq. 7), and the confidence that falls out of the same distribution."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from aanet.ops.precision import at_least_float32
+
+
+def soft_argmin(scores: Tensor) -> Tensor:
+    """Expected candidate under the softmax of the scores (eq. 7); a high score means a good match.
+
+    Args:
+        scores: [B, D, H, W].
+
+    Returns:
+        [B, H, W], float32 at least, in candidates: pixels of this grid.
+    """
+    return expected_candidate(torch.softmax(at_least_float32(scores), dim=1))
+
+
+def expected_candidate(probability: Tensor) -> Tensor:
+    """Sum of d · p(d) over the candidates of [B, D, H, W]."""
+    candidates = torch.arange(probability.shape[1], dtype=probability.dtype, device=probability.device)
+    # A product and a sum, not a matrix product: autocast would take that to half precision.
+    return (probability * candidates.view(-1, 1, 1)).sum(dim=1)
+
+
+def confidence(scores: Tensor, reach: int = 1) -> Tensor:
+    """Probability that the truth lies within `reach` candidates of the predicted one.
+
+    Soft argmin is only meaningful where the distribution has one peak; this is the share of the probability
+    that stands around the prediction, and so falls where matches are ambiguous or spread out.
+
+    Args:
+        scores: [B, D, H, W].
+        reach: Candidates to count on either side of the prediction.
+
+    Returns:
+        [B, H, W] in 0 … 1.
+    """
+    probability = torch.softmax(at_least_float32(scores), dim=1)
+    candidates = torch.arange(scores.shape[1], dtype=probability.dtype, device=scores.device)
+    distance = (candidates.view(1, -1, 1, 1) - expected_candidate(probability).unsqueeze(1)).abs()
+    # Linear at the edge of the window, so that the confidence is continuous in the prediction.
+    near = (reach + 1 - distance).clamp(0, 1)
+    return (probability * near).sum(dim=1).clamp(0, 1)
+
+
+class SoftArgmin(nn.Module):
+    """`soft_argmin` as a part of a network."""
+
+    def forward(self, scores: Tensor) -> Tensor:
+        return soft_argmin(scores)

@@ -1,0 +1,339 @@
+"""Ten networks and three ablations: a builder function for each, and one dictionary of cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from aanet.errors import AanetError
+from aanet.models.aggregation import (
+    AdaptiveAggregation,
+    AdaptiveAggregationModule,
+    CrossScaleAggregation,
+    GANetAggregation,
+    GCNetAggregation,
+    IntraScaleAggregation,
+    PSMNetAggregation,
+    StereoNetAggregation,
+)
+from aanet.models.aggregation.ganet3d import GuidanceNetwork, UpsampledRegression
+from aanet.models.cost_volume import (
+    ConcatenationVolume,
+    CorrelationPyramid,
+    DifferenceVolume,
+    ProjectedConcatenationVolume,
+)
+from aanet.models.features import (
+    AANetFeatures,
+    FeatureExtractor,
+    GANetFeatures,
+    GCNetFeatures,
+    PSMNetFeatures,
+    PyramidFeatures,
+    StereoNetFeatures,
+)
+from aanet.models.hourglass import deformable_window, plain_window
+from aanet.models.initialisation import initialise_for_matching
+from aanet.models.layers import DeformConv2d
+from aanet.models.network import Architecture, GuidedStereoNetwork, StereoNetwork
+from aanet.models.refinement import (
+    ColourRefinement,
+    HierarchicalRefinement,
+    NoRefinement,
+    hourglass_refinement,
+    stereodrnet_refinement,
+)
+from aanet.models.regression import SoftArgmin
+
+Builder = Callable[[int, bool], StereoNetwork]
+Intra = Callable[[int], IntraScaleAggregation]
+
+REGULAR_MODULES = 3  # AAModules with an ordinary 3×3 window
+SPARSE_MODULES = 3  # AAModules with adaptive sampling points
+
+
+def aanet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """The paper's network."""
+    return _on_aanet_features("aanet", max_disparity, training_heads, _with_isa_and_csa)
+
+
+def aanet_no_isa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """Ablation (table 1): every window is a regular 3×3 one, scales still talk to each other."""
+    return _on_aanet_features("aanet_no_isa", max_disparity, training_heads, _without_isa)
+
+
+def aanet_no_csa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """Ablation (table 1): sampling points adapt, but every scale is aggregated alone."""
+    return _on_aanet_features("aanet_no_csa", max_disparity, training_heads, _without_csa)
+
+
+def aanet_no_isa_csa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """Ablation (table 1): regular windows, and every scale alone."""
+    return _on_aanet_features("aanet_no_isa_csa", max_disparity, training_heads, _without_isa_and_csa)
+
+
+def aanet_plus(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """AANet+: GA-Net's features and hourglass refinement."""
+    features = PyramidFeatures(GANetFeatures(deformable_window))
+    refinement = HierarchicalRefinement({2: hourglass_refinement(), 1: hourglass_refinement()})
+    return _adaptive("aanet_plus", max_disparity, training_heads, features, refinement)
+
+
+def ganet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """GA-Net with its 3D aggregation replaced by the adaptive one."""
+    features = PyramidFeatures(GANetFeatures(deformable_window))
+    refinement = HierarchicalRefinement({2: stereodrnet_refinement(), 1: stereodrnet_refinement()})
+    return _adaptive("ganet_aa", max_disparity, training_heads, features, refinement)
+
+
+def psmnet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """PSMNet with its 3D aggregation replaced by the adaptive one."""
+    features = PyramidFeatures(PSMNetFeatures())
+    refinement = HierarchicalRefinement({2: stereodrnet_refinement(), 1: stereodrnet_refinement()})
+    return _adaptive("psmnet_aa", max_disparity, training_heads, features, refinement)
+
+
+def gcnet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """GC-Net with its 3D aggregation replaced by the adaptive one."""
+    features = PyramidFeatures(GCNetFeatures())
+    refinement = HierarchicalRefinement({1: stereodrnet_refinement()})
+    return _adaptive("gcnet_aa", max_disparity, training_heads, features, refinement)
+
+
+def stereonet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """StereoNet at a quarter of the image with four adaptive blocks on its one scale: small and fast."""
+    features = StereoNetFeatures(halvings=2)
+    candidates = _pyramid_candidates("stereonet_aa", max_disparity, features)
+    stack = [
+        AdaptiveAggregationModule([IntraScaleAggregation.sparse(candidates[0])], nn.Identity())
+        for _ in range(4)
+    ]
+    return StereoNetwork(
+        Architecture("stereonet_aa", max_disparity, training_heads),
+        features,
+        CorrelationPyramid(candidates),
+        AdaptiveAggregation(stack, candidates),
+        SoftArgmin(),
+        HierarchicalRefinement({2: ColourRefinement(), 1: ColourRefinement()}),
+    )
+
+
+def stereonet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """StereoNet at an eighth of the image (Khamis et al., ECCV 2018)."""
+    features = StereoNetFeatures(halvings=3)
+    (scale,) = features.scales
+    check_max_disparity("stereonet", max_disparity, scale)
+    return StereoNetwork(
+        Architecture("stereonet", max_disparity, training_heads),
+        features,
+        DifferenceVolume(max_disparity // scale),
+        StereoNetAggregation(),
+        SoftArgmin(),
+        HierarchicalRefinement({4: ColourRefinement(), 2: ColourRefinement(), 1: ColourRefinement()}),
+    )
+
+
+def gcnet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """GC-Net (Kendall et al., ICCV 2017); it has no heads that only training needs."""
+    features = GCNetFeatures()
+    (scale,) = features.scales
+    check_max_disparity("gcnet", max_disparity, scale * GCNetAggregation.size_multiple)
+    return StereoNetwork(
+        Architecture("gcnet", max_disparity, training_heads),
+        features,
+        ConcatenationVolume(max_disparity // scale),
+        GCNetAggregation(),
+        SoftArgmin(),
+        NoRefinement(),
+    )
+
+
+def psmnet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """PSMNet with three stacked hourglasses (Chang and Chen, CVPR 2018)."""
+    features = PSMNetFeatures()
+    (scale,) = features.scales
+    check_max_disparity("psmnet", max_disparity, scale * PSMNetAggregation.size_multiple)
+    return StereoNetwork(
+        Architecture("psmnet", max_disparity, training_heads),
+        features,
+        ConcatenationVolume(max_disparity // scale),
+        PSMNetAggregation(outputs=3 if training_heads else 1),
+        SoftArgmin(),
+        NoRefinement(),
+    )
+
+
+def ganet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """GA-Net with its guided aggregation layers (Zhang et al., CVPR 2019)."""
+    features = GANetFeatures(plain_window)
+    (scale,) = features.scales
+    check_max_disparity("ganet", max_disparity, scale * GANetAggregation.size_multiple)
+    return GuidedStereoNetwork(
+        Architecture("ganet", max_disparity, training_heads),
+        features,
+        ProjectedConcatenationVolume(max_disparity // scale, features.out_channels[0]),
+        GuidanceNetwork(scale),
+        GANetAggregation(outputs=3 if training_heads else 1),
+        UpsampledRegression(max_disparity),
+        NoRefinement(),
+    )
+
+
+def _on_aanet_features(
+    name: str,
+    max_disparity: int,
+    training_heads: bool,
+    build_aggregation: Callable[[list[int], bool], AdaptiveAggregation],
+) -> StereoNetwork:
+    features = AANetFeatures()
+    candidates = _pyramid_candidates(name, max_disparity, features)
+    aggregation = build_aggregation(candidates, training_heads)
+    return StereoNetwork(
+        Architecture(name, max_disparity, training_heads),
+        features,
+        CorrelationPyramid(candidates[: aggregation.input_scales]),
+        aggregation,
+        SoftArgmin(),
+        HierarchicalRefinement({2: stereodrnet_refinement(), 1: stereodrnet_refinement()}),
+    )
+
+
+def _adaptive(
+    name: str,
+    max_disparity: int,
+    training_heads: bool,
+    features: FeatureExtractor,
+    refinement: HierarchicalRefinement,
+) -> StereoNetwork:
+    candidates = _pyramid_candidates(name, max_disparity, features)
+    return StereoNetwork(
+        Architecture(name, max_disparity, training_heads),
+        features,
+        CorrelationPyramid(candidates),
+        _with_isa_and_csa(candidates, training_heads),
+        SoftArgmin(),
+        refinement,
+    )
+
+
+def _with_isa_and_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
+    return _cross_scale_stack(candidates, training_heads, IntraScaleAggregation.sparse)
+
+
+def _without_isa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
+    return _cross_scale_stack(candidates, training_heads, IntraScaleAggregation.regular)
+
+
+def _without_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
+    return _separate_stack(candidates, training_heads, IntraScaleAggregation.sparse)
+
+
+def _without_isa_and_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
+    return _separate_stack(candidates, training_heads, IntraScaleAggregation.regular)
+
+
+def _cross_scale_stack(candidates: list[int], training_heads: bool, late: Intra) -> AdaptiveAggregation:
+    """Six AAModules; only training needs more than the finest output of the last one."""
+    outputs = len(candidates) if training_heads else 1
+    intra = [IntraScaleAggregation.regular] * REGULAR_MODULES + [late] * SPARSE_MODULES
+    stack = []
+    for index, build_intra in enumerate(intra):
+        is_last = index == len(intra) - 1
+        cross = CrossScaleAggregation(candidates, outputs if is_last else len(candidates))
+        stack.append(AdaptiveAggregationModule([build_intra(count) for count in candidates], cross))
+    return AdaptiveAggregation(stack, candidates[:outputs])
+
+
+def _separate_stack(candidates: list[int], training_heads: bool, late: Intra) -> AdaptiveAggregation:
+    """Six AAModules without cross-scale aggregation: the coarser scales exist for their heads alone."""
+    used = candidates if training_heads else candidates[:1]
+    intra = [IntraScaleAggregation.regular] * REGULAR_MODULES + [late] * SPARSE_MODULES
+    stack = [AdaptiveAggregationModule([build(count) for count in used], nn.Identity()) for build in intra]
+    return AdaptiveAggregation(stack, used)
+
+
+def _pyramid_candidates(name: str, max_disparity: int, features: FeatureExtractor) -> list[int]:
+    """Return the candidates per scale; the coarsest must still split into the deformable groups."""
+    check_max_disparity(name, max_disparity, features.scales[-1] * DeformConv2d.GROUPS)
+    return [max_disparity // scale for scale in features.scales]
+
+
+def check_max_disparity(name: str, max_disparity: int, multiple: int) -> None:
+    """Raise a plain error naming the nearest allowed values unless `max_disparity` is a positive multiple."""
+    if max_disparity > 0 and max_disparity % multiple == 0:
+        return
+    below = max_disparity // multiple * multiple
+    nearest = f"{below} or {below + multiple}" if below > 0 else f"{multiple}"
+    raise AanetError(
+        f"The maximum disparity of {name} must be a positive multiple of {multiple}, but {max_disparity} was "
+        f"asked for; the nearest allowed: {nearest}."
+    )
+
+
+@dataclass(frozen=True)
+class Card:
+    """What to know of a network before building it."""
+
+    title: str
+    build: Builder
+    summary: str
+
+
+NETWORKS: dict[str, Card] = {
+    "aanet": Card(
+        "AANet", aanet, "the paper's network: ResNet features, adaptive aggregation at three scales"
+    ),
+    "aanet_plus": Card("AANet+", aanet_plus, "hourglass features and refinement: the most accurate"),
+    "stereonet_aa": Card("StereoNet-AA", stereonet_aa, "one scale, half a million parameters: the fastest"),
+    "gcnet_aa": Card("GC-Net-AA", gcnet_aa, "GC-Net with adaptive aggregation"),
+    "psmnet_aa": Card("PSMNet-AA", psmnet_aa, "PSMNet with adaptive aggregation"),
+    "ganet_aa": Card("GA-Net-AA", ganet_aa, "GA-Net with adaptive aggregation"),
+    "stereonet": Card("StereoNet", stereonet, "four 3D convolutions at an eighth of the image"),
+    "gcnet": Card("GC-Net", gcnet, "nineteen 3D convolutions at half of the image"),
+    "psmnet": Card("PSMNet", psmnet, "three stacked 3D hourglasses"),
+    "ganet": Card("GA-Net", ganet, "semi-global and local guided aggregation"),
+    "aanet_no_isa": Card("AANet w/o ISA", aanet_no_isa, "ablation: regular windows"),
+    "aanet_no_csa": Card("AANet w/o CSA", aanet_no_csa, "ablation: every scale alone"),
+    "aanet_no_isa_csa": Card("AANet w/o ISA & CSA", aanet_no_isa_csa, "ablation: neither"),
+}
+
+
+def card(name: str) -> Card:
+    """Look up a network by its name."""
+    if name not in NETWORKS:
+        raise AanetError(f"There is no network {name!r}; the networks are: {', '.join(NETWORKS)}.")
+    return NETWORKS[name]
+
+
+def build(
+    name: str,
+    max_disparity: int = 192,
+    training_heads: bool = False,
+    initialisation: Literal["paper", "matching"] = "paper",
+) -> StereoNetwork:
+    """Build a network with fresh weights.
+
+    Args:
+        name: One of `NETWORKS`.
+        max_disparity: Disparities from 0 to below this many pixels; an error names what is allowed.
+        training_heads: Also predict at the coarser scales, as intermediate supervision needs.
+        initialisation: "paper", or "matching" to start the aggregation of an AA network as the identity.
+    """
+    network = card(name).build(max_disparity, training_heads)
+    if initialisation == "matching":
+        initialise_for_matching(network)
+    elif initialisation != "paper":
+        raise AanetError(f"The initialisation must be 'paper' or 'matching', not {initialisation!r}.")
+    return to_channels_last(network)
+
+
+def to_channels_last(network: StereoNetwork) -> StereoNetwork:
+    """Lay 2D kernels out channels-last, which makes every 2D activation channels-last: faster on a CPU."""
+    for parameter in network.parameters():
+        if parameter.dim() == 4:
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+    return network

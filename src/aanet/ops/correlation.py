@@ -1,0 +1,79 @@
+"""Matching costs of two feature maps: correlation (eq. 2), difference and concatenation volumes.
+
+All of them compare `left(h, w)` with `right(h, w - d)` for d = 0 … D-1. A candidate outside the right image
+gets 0 everywhere, as in the published networks.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from aanet.errors import AanetError
+from aanet.ops.precision import at_least_float32, without_autocast
+
+
+def correlation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
+    """Mean over channels of the product of the features (eq. 2).
+
+    One matrix product per image row gives every left pixel times every right pixel; the wanted products lie
+    on D diagonals of it. With the right row reversed and D-1 zeros behind it, dropping the first W-1 numbers
+    and reading on in rows that are one shorter moves those diagonals into the first D columns.
+
+    Args:
+        left: [B, C, H, W].
+        right: [B, C, H, W].
+        candidates: D.
+
+    Returns:
+        [B, D, H, W], float32 (or float64), laid out channels-last: half precision loses matches.
+    """
+    _check_features(left, right, candidates)
+    width = left.shape[3]
+    with without_autocast(left):
+        left_rows = at_least_float32(left).permute(0, 2, 3, 1) / left.shape[1]  # [B, H, W, C]
+        right_rows = at_least_float32(right).permute(0, 2, 3, 1).flip(2)
+        right_rows = F.pad(right_rows, (0, 0, 0, candidates - 1))  # [B, H, W + D - 1, C]
+        products = torch.matmul(left_rows, right_rows.transpose(2, 3))  # [B, H, W, W + D - 1]
+    shorter = width + candidates - 2
+    diagonals = products.flatten(2)[:, :, width - 1 : width - 1 + width * shorter]
+    volume: Tensor = diagonals.unflatten(2, (width, shorter))[..., :candidates]  # [B, H, W, D]
+    return volume.permute(0, 3, 1, 2)
+
+
+def difference_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
+    """Left minus right features (StereoNet); returns [B, C, D, H, W]."""
+    _check_features(left, right, candidates)
+    shifted, inside = _shifted(right, candidates)
+    return (left.unsqueeze(2) - shifted) * inside
+
+
+def concatenation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
+    """Left features above right features (GC-Net); returns [B, 2C, D, H, W]."""
+    _check_features(left, right, candidates)
+    shifted, inside = _shifted(right, candidates)
+    return torch.cat((left.unsqueeze(2).expand_as(shifted) * inside, shifted * inside), dim=1)
+
+
+def _shifted(right: Tensor, candidates: int) -> tuple[Tensor, Tensor]:
+    """Return right(h, w - d) as [B, C, D, H, W], and [D, 1, W] with 1 where w - d lies inside the image."""
+    columns = torch.arange(right.shape[3], device=right.device)
+    source = columns - torch.arange(candidates, device=right.device).unsqueeze(1)  # [D, W]
+    shifted = right.index_select(3, source.clamp(min=0).flatten())
+    shifted = shifted.unflatten(3, (candidates, -1)).transpose(2, 3)
+    return shifted, (source >= 0).to(right.dtype).unsqueeze(1)
+
+
+def _check_features(left: Tensor, right: Tensor, candidates: int) -> None:
+    if left.dim() != 4 or left.shape != right.shape:
+        raise AanetError(
+            "Left and right features must both be [B, C, H, W] of one shape, "
+            f"but are {list(left.shape)} and {list(right.shape)}."
+        )
+    if not (left.is_floating_point() and right.is_floating_point()):
+        raise AanetError(f"Features must be floating-point tensors, but are {left.dtype} and {right.dtype}.")
+    if candidates < 2:
+        raise AanetError(
+            f"A cost volume needs at least 2 disparity candidates, but {candidates} were asked for."
+        )

@@ -1,0 +1,268 @@
+"""Modulated deformable convolution (eq. 4 of the paper; Zhu et al., CVPR 2019), in plain PyTorch.
+
+One definition, three ways to compute it, all with the same arguments and the same result:
+
+* `deform_conv2d_bags`: gathers the four neighbours of each sampling point with one `embedding_bag`. Fastest
+  on a CPU and the most accurate, because coordinates are never normalised.
+* `deform_conv2d_grid`: `grid_sample`. Any device; only operators that every exchange format knows.
+* torchvision's operator, on CUDA where it is installed.
+
+`deform_conv2d` takes the one that fits; `using_deform_conv` forces another, as the exporters do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from aanet.errors import AanetError
+from aanet.ops.inspection import is_recording
+from aanet.ops.precision import at_least_float32
+
+
+class DeformConv(Protocol):
+    """What every implementation takes and gives."""
+
+    def __call__(
+        self,
+        x: Tensor,
+        offset: Tensor,
+        mask: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+    ) -> Tensor: ...
+
+
+_forced: ContextVar[DeformConv | None] = ContextVar("forced deformable convolution", default=None)
+
+
+@contextlib.contextmanager
+def using_deform_conv(implementation: DeformConv) -> Iterator[None]:
+    """Compute every deformable convolution inside the block with `implementation`."""
+    token = _forced.set(implementation)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def deform_conv2d(
+    x: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+) -> Tensor:
+    """Convolve with sampling points moved by `offset` and weighted by `mask` (eq. 4).
+
+    Args:
+        x: Input [B, Cin, H, W]; zero outside.
+        offset: [B, G·2·K, Ho, Wo] for K kernel positions and G deformable groups: group, then kernel position
+            in row order, then (y, x), in pixels of the input.
+        mask: [B, G·K, Ho, Wo], the position-specific weights m_k.
+        weight: [Cout, Cin / groups, kh, kw].
+        bias: [Cout] or None.
+        stride: Step between output positions, in both directions.
+        padding: Zeros added on every side.
+        dilation: Distance between kernel positions.
+
+    Returns:
+        [B, Cout, Ho, Wo].
+    """
+    geometry_of(x, offset, mask, weight, stride, padding, dilation)
+    implementation = _forced.get() or _fitting(x)
+    return implementation(x, offset, mask, weight, bias, stride, padding, dilation)
+
+
+def _fitting(x: Tensor) -> DeformConv:
+    if x.is_cuda and not is_recording():
+        return _torchvision_operator() or deform_conv2d_grid
+    if x.device.type == "cpu" and not is_recording():
+        return deform_conv2d_bags
+    return deform_conv2d_grid
+
+
+class Geometry(NamedTuple):
+    """The sizes that follow from the arguments of a deformable convolution."""
+
+    deform_groups: int  # G
+    groups: int
+    points: int  # K, kernel positions
+    height: int  # Ho
+    width: int  # Wo
+
+
+def geometry_of(
+    x: Tensor, offset: Tensor, mask: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
+) -> Geometry:
+    """Check the arguments against each other and return the sizes that follow from them."""
+    for name, tensor in (("input", x), ("offset", offset), ("mask", mask), ("weight", weight)):
+        if tensor.dim() != 4:
+            raise AanetError(f"The {name} must have 4 dimensions, but has shape {list(tensor.shape)}.")
+        if not tensor.is_floating_point():
+            raise AanetError(f"The {name} must be a floating-point tensor, but is {tensor.dtype}.")
+    batch, channels, rows, columns = x.shape
+    kernel_height, kernel_width = weight.shape[2:]
+    points = kernel_height * kernel_width
+    height = (rows + 2 * padding - dilation * (kernel_height - 1) - 1) // stride + 1
+    width = (columns + 2 * padding - dilation * (kernel_width - 1) - 1) // stride + 1
+    deform_groups = mask.shape[1] // points
+    if channels % weight.shape[1] or weight.shape[0] % max(channels // weight.shape[1], 1):
+        raise AanetError(
+            f"A weight of shape {list(weight.shape)} does not fit an input of {channels} channels in any "
+            "number of groups."
+        )
+    if deform_groups == 0 or channels % deform_groups:
+        raise AanetError(f"{channels} input channels cannot be split into {deform_groups} deformable groups.")
+    if not is_recording():
+        expected = [batch, deform_groups * points, height, width]
+        if list(mask.shape) != expected:
+            raise AanetError(f"The mask must have shape {expected}, but has {list(mask.shape)}.")
+        expected[1] *= 2
+        if list(offset.shape) != expected:
+            raise AanetError(f"The offset must have shape {expected}, but has {list(offset.shape)}.")
+    return Geometry(deform_groups, channels // weight.shape[1], points, height, width)
+
+
+def _sampling_points(
+    offset: Tensor, shape: Geometry, weight: Tensor, stride: int, padding: int, dilation: int
+) -> tuple[Tensor, Tensor]:
+    """Return y and x of p + p_k + Δp_k, each [B, G, K, Ho, Wo], in pixels of the input."""
+    moved = at_least_float32(offset).unflatten(1, (shape.deform_groups, shape.points, 2))
+    like = {"dtype": moved.dtype, "device": moved.device}
+    rows = torch.arange(shape.height, **like).mul(stride).sub(padding).view(-1, 1)
+    columns = torch.arange(shape.width, **like).mul(stride).sub(padding)
+    kernel_rows = torch.arange(weight.shape[2], **like).mul(dilation).repeat_interleave(weight.shape[3])
+    kernel_columns = torch.arange(weight.shape[3], **like).mul(dilation).repeat(weight.shape[2])
+    y = moved[:, :, :, 0] + (rows + kernel_rows.view(-1, 1, 1))
+    x = moved[:, :, :, 1] + (columns + kernel_columns.view(-1, 1, 1))
+    return y, x
+
+
+def deform_conv2d_bags(
+    x: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+) -> Tensor:
+    """See `deform_conv2d`. A sampling point is a bag of four neighbours, weighted bilinearly and by the mask.
+
+    Works in channels-last order throughout: a neighbour is one contiguous row of channels, and the samples
+    lie ready for the matrix product with the kernel.
+    """
+    batch, channels, rows, columns = x.shape
+    shape = geometry_of(x, offset, mask, weight, stride, padding, dilation)
+    y, xs = _sampling_points(offset, shape, weight, stride, padding, dilation)
+    order = (0, 3, 4, 1, 2)  # [B, G, K, Ho, Wo] → [B, Ho, Wo, G, K]
+    y, xs, mask = y.permute(order), xs.permute(order), _split(mask, shape).permute(order).to(y.dtype)
+
+    top, left = y.floor(), xs.floor()
+    down, right = y - top, xs - left
+    top, left = top.int(), left.int()
+    neighbour_y = torch.stack((top, top, top + 1, top + 1), dim=-1)
+    neighbour_x = torch.stack((left, left + 1, left, left + 1), dim=-1)
+    up = (1 - down) * mask  # the mask multiplies all four neighbours
+    down = down * mask
+    bilinear = torch.stack((up * (1 - right), up * right, down * (1 - right), down * right), dim=-1)
+    inside = (neighbour_y >= 0) & (neighbour_y < rows) & (neighbour_x >= 0) & (neighbour_x < columns)
+    bilinear = bilinear * inside
+
+    # Row of the table below that holds a neighbour: ((b·H + y)·W + x)·G + g.
+    images = torch.arange(batch, dtype=torch.int32, device=x.device).view(-1, 1, 1, 1, 1, 1) * rows
+    groups = torch.arange(shape.deform_groups, dtype=torch.int32, device=x.device).view(-1, 1, 1)
+    index = images + neighbour_y.clamp(0, rows - 1)
+    index = (index * columns + neighbour_x.clamp(0, columns - 1)) * shape.deform_groups + groups
+    table = x.permute(0, 2, 3, 1).reshape(-1, channels // shape.deform_groups).to(bilinear.dtype)
+    samples = F.embedding_bag(
+        index.view(-1, 4), table, per_sample_weights=bilinear.view(-1, 4), mode="sum"
+    )  # [B·Ho·Wo·G·K, Cin/G]
+    samples = samples.to(x.dtype).view(batch, shape.height, shape.width, -1)  # [B, Ho, Wo, G·K·Cin/G]
+    kernel = _dense_kernel(weight, shape).transpose(2, 3).flatten(1)  # the same order of columns
+    return F.linear(samples, kernel.to(x.dtype), bias).permute(0, 3, 1, 2)
+
+
+def _split(mask: Tensor, shape: Geometry) -> Tensor:
+    """Return the mask as [B, G, K, Ho, Wo]."""
+    grouped: Tensor = mask.unflatten(1, (shape.deform_groups, shape.points))
+    return grouped
+
+
+def _dense_kernel(weight: Tensor, shape: Geometry) -> Tensor:
+    """Return the kernel as [Cout, G, Cin/G, K], with zeros between the groups of a grouped convolution."""
+    if shape.groups > 1:
+        blocks = weight.flatten(2).unflatten(0, (shape.groups, -1))  # [groups, Cout/groups, Cin/groups, K]
+        own = torch.eye(shape.groups, dtype=weight.dtype, device=weight.device)
+        weight = torch.einsum("goik,gh->gohik", blocks, own).flatten(2, 3).flatten(0, 1)
+    dense: Tensor = weight.flatten(2).unflatten(1, (shape.deform_groups, -1))
+    return dense
+
+
+def deform_conv2d_grid(
+    x: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+) -> Tensor:
+    """See `deform_conv2d`. All K sampling points of a group are one tall image for `grid_sample`."""
+    batch, channels, rows, columns = x.shape
+    shape = geometry_of(x, offset, mask, weight, stride, padding, dilation)
+    y, xs = _sampling_points(offset, shape, weight, stride, padding, dilation)
+    grid = torch.stack(((2 * xs + 1) / columns - 1, (2 * y + 1) / rows - 1), dim=-1)
+    grid = grid.flatten(0, 1).flatten(1, 2)  # [B·G, K·Ho, Wo, 2]
+    grouped = x.reshape(batch * shape.deform_groups, -1, rows, columns).to(grid.dtype)
+    samples = F.grid_sample(grouped, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+    samples = samples.unflatten(2, (shape.points, -1))  # [B·G, Cin/G, K, Ho, Wo]
+    samples = samples * _split(mask, shape).flatten(0, 1).unsqueeze(1)
+    samples = samples.to(x.dtype).reshape(batch, channels * shape.points, -1)
+    kernel = _dense_kernel(weight, shape).flatten(1)
+    output = torch.matmul(kernel.to(x.dtype), samples)  # [B, Cout, Ho·Wo]
+    output = output.view(batch, -1, shape.height, shape.width)
+    return output if bias is None else output + bias.view(-1, 1, 1)
+
+
+@functools.cache
+def _torchvision_operator() -> DeformConv | None:
+    """Torchvision's CUDA kernel, or None where torchvision is absent or does not fit the installed torch."""
+    try:
+        from torchvision.ops import deform_conv2d as operator
+    except (ImportError, RuntimeError):
+        return None
+
+    def through_torchvision(
+        x: Tensor,
+        offset: Tensor,
+        mask: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+    ) -> Tensor:
+        dtype = x.dtype
+        output: Tensor = operator(
+            x, offset.to(dtype), weight.to(dtype), bias, stride, padding, dilation, mask.to(dtype)
+        )
+        return output
+
+    return through_torchvision

@@ -1,0 +1,90 @@
+"""GA-Net's two guided aggregation layers (Zhang et al., CVPR 2019), in plain PyTorch.
+
+Both take weights that a guidance network predicted for every pixel; both keep the mean of the costs, because
+those weights have an L1 norm of 1.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from aanet.errors import AanetError
+
+SGA_WEIGHTS = 5
+SGA_DIRECTIONS = 4
+LGA_WINDOW = 5
+LGA_WEIGHTS = 3 * LGA_WINDOW**2
+
+
+def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
+    """Carry costs across the whole image in four directions and keep the largest (SGA).
+
+    Along a direction r, with C the input and A the result:
+    A(p, d) = w0·C(p, d) + w1·A(p-r, d) + w2·A(p-r, d-1) + w3·A(p-r, d+1) + w4·max_i A(p-r, i),
+    where a term that does not exist (at the first pixel, at the ends of d) is C(p, d).
+
+    Args:
+        volume: [B, C, D, H, W].
+        weights: [B, 4, C, 5, H, W] for the directions down, up, right, left.
+
+    Returns:
+        [B, C, D, H, W].
+    """
+    batch, channels, _, height, width = volume.shape
+    expected = [batch, SGA_DIRECTIONS, channels, SGA_WEIGHTS, height, width]
+    if list(weights.shape) != expected:
+        raise AanetError(f"SGA weights must have shape {expected}, but have {list(weights.shape)}.")
+    down, up, right, left = weights.unbind(dim=1)
+    vertical = _there_and_back(volume, down, up, dim=-2)
+    horizontal = _there_and_back(volume, right, left, dim=-1)
+    return torch.maximum(vertical, horizontal)
+
+
+def _there_and_back(volume: Tensor, there: Tensor, back: Tensor, dim: int) -> Tensor:
+    """Scan along `dim` both ways at once, the way back as a mirrored image in the same batch."""
+    volumes = torch.cat((volume, volume.flip(dim)))
+    result_there, result_back = _scan(volumes, torch.cat((there, back.flip(dim))), dim).chunk(2)
+    return torch.maximum(result_there, result_back.flip(dim))
+
+
+def _scan(volume: Tensor, weights: Tensor, dim: int) -> Tensor:
+    # Per step: costs [N, C, D, M] and weights [N, C, 5, M], with M the pixels beside each other.
+    results: list[Tensor] = []
+    for cost, weight in zip(volume.unbind(dim), weights.unbind(dim), strict=True):
+        w0, w1, w2, w3, w4 = weight.split(1, dim=2)
+        if not results:
+            results.append(cost * weight.sum(dim=2, keepdim=True))
+            continue
+        previous = results[-1]
+        lower = torch.cat((cost[:, :, :1], previous[:, :, :-1]), dim=2)
+        upper = torch.cat((previous[:, :, 1:], cost[:, :, -1:]), dim=2)
+        best = previous.amax(dim=2, keepdim=True)
+        results.append(w0 * cost + w1 * previous + w2 * lower + w3 * upper + w4 * best)
+    return torch.stack(results, dim=dim)
+
+
+def local_guided_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
+    """Filter with a 5×5 window of its own at every pixel, over the candidates d-1, d and d+1 (LGA).
+
+    Args:
+        volume: [B, D, H, W]; repeated beyond its borders.
+        weights: [B, 75, H, W]: for the candidates d-1, d, d+1 in turn, the window in row order.
+
+    Returns:
+        [B, D, H, W].
+    """
+    batch, candidates, height, width = volume.shape
+    expected = [batch, LGA_WEIGHTS, height, width]
+    if list(weights.shape) != expected:
+        raise AanetError(f"LGA weights must have shape {expected}, but have {list(weights.shape)}.")
+    radius = LGA_WINDOW // 2
+    padded = F.pad(volume.unsqueeze(1), (radius,) * 4 + (1, 1), mode="replicate").squeeze(1)
+    result = torch.zeros_like(volume)
+    for index, weight in enumerate(weights.split(1, dim=1)):
+        step, place = divmod(index, LGA_WINDOW**2)
+        row, column = divmod(place, LGA_WINDOW)
+        neighbour = padded[:, step : step + candidates, row : row + height, column : column + width]
+        result = torch.addcmul(result, weight, neighbour)
+    return result
