@@ -17,11 +17,17 @@ from aanet.training.recipe import Recipe, load_recipe
 HEIGHT, WIDTH = 56, 112
 
 
-def texture(rng: np.random.Generator, height: int, width: int) -> Image:
+def draw_texture(rng: np.random.Generator, height: int, width: int) -> Image:
     """Smooth random colours: something to match everywhere."""
     noise = cv2.GaussianBlur(rng.random((height, width, 3)).astype(np.float32), (0, 0), 1.0)
     low, high = noise.min(), noise.max()
     return np.asarray((noise - low) / (high - low) * 255, np.uint8)
+
+
+@pytest.fixture(scope="session")
+def texture() -> Callable[[np.random.Generator, int, int], Image]:
+    """Draw a texture of a height and width."""
+    return draw_texture
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +37,7 @@ def pairs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     for number in range(5):
         disparity = number + 2
-        wall = texture(rng, HEIGHT, WIDTH + disparity)
+        wall = draw_texture(rng, HEIGHT, WIDTH + disparity)
         write_image(root / f"left/{number}.png", np.ascontiguousarray(wall[:, :WIDTH]))
         write_image(root / f"right/{number}.png", np.ascontiguousarray(wall[:, disparity:]))
         write_disparity(root / f"disparity/{number}.pfm", np.full((HEIGHT, WIDTH), disparity, np.float32))

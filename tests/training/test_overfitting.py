@@ -1,0 +1,83 @@
+"""Every network learns one small pair by heart: gradients reach what they must, and the signs are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from aanet.data.sample import Image
+from aanet.models import normalise, zoo
+from aanet.models.network import StereoNetwork
+from aanet.training import stages
+from aanet.training.optimiser import make_optimiser, set_learning_rate
+from aanet.training.recipe import OptimiserSpec, StageSpec
+
+Texture = Callable[[np.random.Generator, int, int], Image]
+
+NEAR, FAR = 8, 3  # disparities of a box and of the wall behind it
+LEARNT_PX = 0.75  # a constant guess is off by 1.0 px, the raw features of some networks by 0.9
+
+
+def one_pair(texture: Texture, height: int, width: int) -> list[Tensor]:
+    """A textured box before a textured wall, with its truth: what a stage takes."""
+    rng = np.random.default_rng(5)
+    wall, box = (texture(rng, height, width + NEAR) for _ in range(2))
+    top, bottom, first, last = height // 4, 3 * height // 4, width // 3, 3 * width // 4
+    left, right = wall[:, :width].copy(), wall[:, FAR : width + FAR].copy()
+    left[top:bottom, first:last] = box[top:bottom, first:last]
+    right[top:bottom, first - NEAR : last - NEAR] = box[top:bottom, first:last]
+    disparity = torch.full((1, height, width), float(FAR))
+    disparity[:, top:bottom, first:last] = NEAR
+    images = [normalise(torch.from_numpy(view).permute(2, 0, 1)[None] / 255) for view in (left, right)]
+    return [*images, disparity, torch.ones_like(disparity, dtype=torch.bool), torch.zeros_like(disparity)]
+
+
+def shrink_pooling(network: StereoNetwork) -> None:
+    """PSMNet pools over windows of up to 64×64 features, more than a small image has: an eighth of that."""
+    for module in network.features.modules():
+        if isinstance(module, nn.AvgPool2d):
+            module.kernel_size = module.stride = int(module.kernel_size) // 8
+    network.minimum_size = network.size_multiple
+
+
+def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
+    """A network with as few candidates as it takes, and the smallest size it takes beyond 48×96."""
+    adaptive = name.startswith("aanet") or name.endswith("_aa")
+    network = zoo.build(
+        name,
+        max_disparity={"gcnet_aa": 16, "gcnet": 32, "psmnet": 16, "psmnet_aa": 32, "stereonet_aa": 16}.get(
+            name, 24
+        ),
+        training_heads=True,
+        initialisation="matching" if adaptive else "paper",
+    )
+    shrink_pooling(network)
+    if adaptive:
+        stages.hand_over_temperature(network, stages.MatchingLoss(scales=3))
+    multiple = network.size_multiple
+    return network, (-(-48 // multiple) * multiple, -(-96 // multiple) * multiple)
+
+
+@pytest.mark.parametrize("name", sorted(zoo.NETWORKS))
+def test_a_network_overfits_one_pair(name: str, texture: Texture) -> None:
+    torch.manual_seed(0)
+    network, size = build(name)
+    spec = StageSpec(crop=size, batch=1, learning_rate=2e-3, steps=1)
+    module = stages.make_stage(spec, network, stages.matching_loss_of(network)).train()
+    optimiser = make_optimiser(OptimiserSpec(), module.named_parameters())
+    set_learning_rate(optimiser, spec.learning_rate)
+    pair = one_pair(texture, *size)
+    errors = []
+    for _ in range(150):
+        loss, disparity = module(*pair)
+        errors.append(float((disparity - pair[2]).abs().mean()))
+        if errors[-1] < LEARNT_PX:
+            break
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert errors[-1] < LEARNT_PX, f"EPE {errors[0]:.2f} → {errors[-1]:.2f} px"
