@@ -184,13 +184,10 @@ def recognise(state: dict[str, Tensor]) -> Layout:
     fitting = [layout for layout in candidates if layout.shapes == shapes]
     if fitting:
         return fitting[0]
-    closest = min(candidates, key=lambda layout: len(_differences(layout.shapes, shapes)))
-    differences = _differences(closest.shapes, shapes)
-    shown = "; ".join(differences[:3])
-    more = f"; and {len(differences) - 3} more" if len(differences) > 3 else ""
-    title = zoo.card(closest.name).title
+    closest = min(candidates, key=lambda layout: len(differences(layout.shapes, shapes)))
     raise AanetError(
-        f"The weights fit no network here; the closest is {title}, which differs in: {shown}{more}."
+        f"The weights fit no network here; the closest is {zoo.card(closest.name).title}, "
+        f"which differs in: {summary(differences(closest.shapes, shapes))}."
     )
 
 
@@ -206,7 +203,7 @@ def _max_disparity_for(name: str, shapes: Shapes) -> int:
     return candidates * finest
 
 
-def _differences(expected: Shapes, found: Shapes) -> list[str]:
+def differences(expected: Shapes, found: Shapes) -> list[str]:
     """Say in words where two layouts differ, wrong shapes first."""
     wrong = [
         f"{key} is {list(found[key])} instead of {list(shape)}"
@@ -216,3 +213,9 @@ def _differences(expected: Shapes, found: Shapes) -> list[str]:
     missing = [f"{key} is missing" for key in expected if key not in found]
     extra = [f"{key} is not part of it" for key in found if key not in expected]
     return wrong + missing + extra
+
+
+def summary(differences: list[str], most: int = 3) -> str:
+    """Name the first differences and count the rest."""
+    rest = len(differences) - most
+    return "; ".join(differences[:most]) + (f"; and {rest} more" if rest > 0 else "")
