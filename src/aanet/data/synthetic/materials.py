@@ -30,8 +30,8 @@ ROLES: dict[str, dict[str, float]] = {
     "facade": {"facade": 6, "bricks": 2, "photo": 2, "plain": 1},
     "sky": {"plain": 5, "clouds": 1, "photo": 1},
     "object": {
-        **{"photo": 7, "wood": 2, "print": 2, "plain": 4, "clouds": 1, "weave": 1, "dots": 1, "stripes": 1},
-        **{"dead_leaves": 1, "speckle": 1, "tiles": 0.5, "bricks": 0.5},
+        "photo": 7, "wood": 2, "print": 2, "plain": 4, "clouds": 1, "weave": 1, "dots": 1, "stripes": 1,
+        "dead_leaves": 1, "speckle": 1, "tiles": 0.5, "bricks": 0.5,
     },
     "cloth": {"weave": 3, "stripes": 2, "dots": 3, "photo": 3, "plain": 2},
     "foliage": {"grass": 5, "photo": 2, "dead_leaves": 1, "clouds": 1},

@@ -190,8 +190,11 @@ def car(props: Props, at: At, scale: float) -> list[Facet]:
     spot = (at[0] - near * 1.02 * np.sin(yaw), at[1], at[2] + near * 1.02 * np.cos(yaw))
     rubber = Material(flat((0.05, 0.05, 0.05)))
     things = [*body, props.standing(wheels, spot, rubber, None, yaw)]
+    detailed = at[2] < 25 * scale
     for face in cabin:
-        things += [face, props.decal(face, [shapes.rectangle(0.84, 0.66, 0.5, 0.5)], glass)]
+        things.append(face)
+        if detailed:
+            things.append(props.decal(face, [shapes.rectangle(0.84, 0.66, 0.5, 0.5)], glass))
     return things
 
 
@@ -208,14 +211,12 @@ def tree(props: Props, at: At, scale: float) -> list[Facet]:
         for a in angles
     ]
     things.append(props.standing(limbs, at, bark))
-    foliage, leaf = props.materials.pick("foliage"), scale * rng.uniform(0.1, 0.25)
+    foliage = props.materials.pick("foliage")
     for _ in range(int(rng.integers(3, 7))):
         centre = rng.normal((0.0, high * 1.15, 0.0), (high * 0.25, high * 0.18, high * 0.2))
-        clump = shapes.blob(rng, 0.5) * high * rng.uniform(0.15, 0.32)
-        edge = clump[rng.integers(len(clump), size=30)]
-        leaves = [shapes.leaf(leaf, leaf * 0.5, 0.1, rng.uniform(0, 6.28)) + point for point in edge]
+        clump = shapes.foliage(rng) * high * rng.uniform(0.15, 0.32)
         spot = (at[0] + centre[0], at[1] + centre[1], at[2] + centre[2])
-        things.append(props.standing([clump, *leaves], spot, foliage, props.dome(False)))
+        things.append(props.standing([clump], spot, foliage, props.dome(False)))
     return things
 
 

@@ -202,7 +202,7 @@ def _depth(
     kind = rng.random()
     if kind < 0.2:
         limit = Dome.steepest_height(min(half_w, half_h), 0.5)
-        return plane, Dome(x, y, max(half_w, 2.0), max(half_h, 2.0), 0.0, float(min(spare, limit)))
+        return plane, Dome(x, y, max(half_w, 2.0), max(half_h, 2.0), float(min(spare, limit)))
     if kind < 0.35:
         wavelength, direction = rng.uniform(50, 200), rng.uniform(0, np.pi)
         k = 2 * np.pi / wavelength
@@ -214,5 +214,5 @@ def _depth(
 
 
 def _middle(sheet: Surface) -> float:
-    x, y = (float(v.mean()) for v in sheet.corners)
-    return sheet.plane.a * x + sheet.plane.b * y + sheet.plane.c
+    x0, y0, x1, y1 = sheet.left_box
+    return sheet.plane.a * (x0 + x1) / 2 + sheet.plane.b * (y0 + y1) / 2 + sheet.plane.c

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -15,7 +17,9 @@ from aanet.data.synthetic.surfaces import Matrix, Plane, Relief, Texture
 Points = NDArray[np.float64]
 Extent = tuple[float, float, float, float]  # x0, y0, x1, y1 in left pixels
 ReliefMaker = Callable[[Plane, Extent], Relief]
+Number = TypeVar("Number", np.float64, np.int32)
 NEAREST = 0.15  # m: nothing is nearer to the camera
+SMALLEST = 1.0  # px: a facet that is narrower, or shorter than four times this, is not worth its time
 OVERLAP = 0.7  # px by which sheets that share an edge reach under each other, so that nothing shines through
 
 
@@ -106,13 +110,15 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
             return None
         points = np.concatenate(contours)
     joined = view.project(points)
-    pixels = np.split(joined, np.cumsum([len(c) for c in contours])[:-1])
+    pixels = split_like(joined, contours)
     height, width = view.size
-    hull = cv2.convexHull(joined.astype(np.float32))[:, 0].astype(np.float64)
-    reach = _clip_rectangle(hull, -2.0, -2.0, 1.5 * width, height + 2.0)
+    hull = np.asarray(cv2.convexHull(joined.astype(np.float32)), np.float32)
+    reach = _within(hull, -2.0, -2.0, 1.5 * width, height + 2.0)
     if len(reach) < 3:
         return None
-    part = _clip_rectangle(reach, 0.0, 0.0, width - 1.0, height - 1.0)
+    if np.ptp(reach, axis=0).min() < SMALLEST or np.ptp(reach, axis=0).max() < 4 * SMALLEST:
+        return None
+    part = _within(hull, 0.0, 0.0, width - 1.0, height - 1.0)
     part, outside = (part, False) if len(part) >= 3 else (reach, True)
     rays = np.column_stack([(part - (view.cx, view.cy)) / view.focal, np.ones(len(part))])
     inverse_depth = rays @ q
@@ -124,6 +130,12 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
 def cross(a: Points, b: Points) -> Points:
     """The cross product of two vectors; numpy's own takes twenty times as long on so few numbers."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def split_like(joined: NDArray[Number], parts: Sequence[NDArray[np.float64]]) -> list[NDArray[Number]]:
+    """Undo a concatenation of `parts` after some work on the joined points."""
+    ends = list(accumulate(len(part) for part in parts))
+    return [joined[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
 
 
 def _clip(points: Points, normal: Points, least: float) -> Points:
@@ -141,12 +153,11 @@ def _clip(points: Points, normal: Points, least: float) -> Points:
     return np.array(kept).reshape(-1, points.shape[1])
 
 
-def _clip_rectangle(points: Points, x0: float, y0: float, x1: float, y1: float) -> Points:
-    for normal, least in (((1, 0), x0), ((0, 1), y0), ((-1, 0), -x1), ((0, -1), -y1)):
-        if len(points) == 0:
-            break
-        points = _clip(points, np.array(normal, np.float64), least)
-    return points
+def _within(hull: FloatMap, x0: float, y0: float, x1: float, y1: float) -> Points:
+    """The part of a convex polygon [N, 1, 2] within a rectangle, [M, 2]; empty if there is none."""
+    rectangle = np.array([[[x0, y0]], [[x1, y0]], [[x1, y1]], [[x0, y1]]], np.float32)
+    area, part = cv2.intersectConvexConvex(hull, rectangle)
+    return np.zeros((0, 2)) if area <= 0 or part is None else part[:, 0].astype(np.float64)
 
 
 def draw_mask(
@@ -167,7 +178,7 @@ def draw_mask(
     fine = 4 if width * height < 120_000 else 2
     canvas = np.zeros((height * fine, width * fine), np.uint8)
     fixed = np.round(((whole - origin + 0.5) * fine - 0.5) * 16).astype(np.int32)
-    outlines = np.split(fixed, np.cumsum([len(p) for p in pixels])[:-1])
+    outlines = split_like(fixed, pixels)
     for outline in outlines:
         cv2.fillPoly(canvas, [outline], 255, shift=4)
     if facet.group >= 0:

@@ -48,7 +48,7 @@ def _viewpoint(
     about_x = np.array([[1, 0, 0], [0, cp, -sp], [0, sp, cp]])
     about_z = np.array([[cr, -sr, 0], [sr, cr, 0], [0, 0, 1]])
     centre = rng.normal((w / 2, h / 2), (0.08 * w, 0.06 * h))
-    return Viewpoint(focal, centre[0], centre[1], size, height, about_z @ about_x @ about_y)
+    return Viewpoint(focal, float(centre[0]), float(centre[1]), size, height, about_z @ about_x @ about_y)
 
 
 def _props(rng: np.random.Generator, library: TextureLibrary, view: Viewpoint, kind: str) -> Props:
@@ -66,19 +66,18 @@ def _backdrop(props: Props, distance: float, material: Material) -> None:
 
 
 def _scatter(
-    props: Props, things: tuple[Thing, ...], count: int, near: float, far: float, floor: int
+    props: Props, things: tuple[Thing, ...], count: int, near: float, far: float, scale: float = 1.0
 ) -> None:
     """Put things at random columns and distances; fewer near ones, which would hide the rest."""
     rng, view = props.rng, props.stage.view
     for _ in range(count):
         distance = near * (far / near) ** rng.random() ** 0.8
         x = view.world_at(rng.uniform(-0.05, 1.05) * view.size[1], distance)
-        scale = 1.0 if far > 3 else far / 2.4
         thing = things[int(rng.integers(len(things)))](props, (x, 0.0, distance), scale)
         if thing:
             foot = np.concatenate([c for facet in thing for c in facet.contours])
             reach = float(np.clip((foot[:, 0].max() - foot[:, 0].min()) / 2, 0.03, 2.5))
-            props.add(thing, floor, props.shadow(x, distance, reach, reach * 0.6))
+            props.add(thing, 1, props.shadow(x, distance, reach, reach * 0.6))
 
 
 def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
@@ -105,7 +104,7 @@ def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int
         corners = [(a[0], 0.0, a[1]), (b[0], 0.0, b[1]), (b[0], high, b[1]), (a[0], high, a[1])]
         side = props.sheet(corners, wall if rng.random() < 0.7 else pick("wall"), group)
         stage.background.append([side, *_pictures(props, side)])
-    _scatter(props, INDOORS, int(rng.integers(4, 9)), 1.2, depth * 0.95, 1)
+    _scatter(props, INDOORS, int(rng.integers(4, 9)), 1.2, depth * 0.95)
     return stage.build(near)
 
 
@@ -140,12 +139,12 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
     stage.background.append([props.sheet(ground, pick("road")), *_road(props, half)])
     for side in (-1.0, 1.0):
         z, setback = rng.uniform(-4, 6), half + rng.uniform(2.0, 6.0)
-        while z < 90 and rng.random() < 0.93:
-            long, high, deep = rng.uniform(8, 22), rng.uniform(5, 16), rng.uniform(6, 12)
+        while z < 70 and rng.random() < 0.9:
+            long, high, deep = rng.uniform(10, 30), rng.uniform(5, 16), rng.uniform(6, 12)
             at = (side * (setback + deep / 2 + rng.uniform(0, 1.5)), 0.0, z + long / 2)
             stage.objects.append(props.box(at, (deep, high, long), rng.normal(0, 0.02), pick("facade")))
             z += long + float(rng.choice([0.0, 0.0, 4.0]))
-    _scatter(props, OUTDOORS, int(rng.integers(5, 12)), 6.0, 45.0, 1)
+    _scatter(props, OUTDOORS, int(rng.integers(5, 10)), 6.0, 45.0)
     if rng.random() < 0.3:
         for _ in range(int(rng.integers(1, 4))):
             cable = [shapes.wire(40.0, rng.uniform(0.3, 1.5), rng.uniform(0.02, 0.06))]
@@ -192,7 +191,7 @@ def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int
     relief = props.folds(rng.uniform(0.3, 1.0), True) if cloth else None
     hung = [] if cloth else _pictures(props, back)[1:]
     stage.background.append([Facet(back.contours, back.material, relief=relief), *hung])
-    _scatter(props, ON_A_TABLE, int(rng.integers(7, 14)), far * 0.5, far * 0.95, 1)
+    _scatter(props, ON_A_TABLE, int(rng.integers(7, 14)), far * 0.55, far * 0.97, 0.3 * far)
     return stage.build(near)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from aanet.data.synthetic import shapes
 from aanet.data.synthetic.library import flat
 from aanet.data.synthetic.materials import Materials
-from aanet.data.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, cross
+from aanet.data.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, cross, split_like
 from aanet.data.synthetic.shapes import Contour
 from aanet.data.synthetic.stage import Stage
 from aanet.data.synthetic.surfaces import Dome, Folds, Plane, Relief
@@ -39,16 +39,12 @@ class Props:
     ) -> list[Points]:
         """Contours (u, v) standing at a world point, turned by `yaw` and leaning back by `lean`."""
         x, y, z = at
-        placed = []
-        for contour in contours:
-            u, v = contour[:, 0], contour[:, 1]
-            back, up = v * np.sin(lean), v * np.cos(lean)
-            world = np.stack(
-                [x + u * np.cos(yaw) - back * np.sin(yaw), y + up, z + u * np.sin(yaw) + back * np.cos(yaw)],
-                1,
-            )
-            placed.append(self.stage.view.to_camera(world))
-        return placed
+        u, v = np.concatenate(contours).T
+        back, up = v * np.sin(lean), v * np.cos(lean)
+        world = np.stack(
+            [x + u * np.cos(yaw) - back * np.sin(yaw), y + up, z + u * np.sin(yaw) + back * np.cos(yaw)], 1
+        )
+        return split_like(self.stage.view.to_camera(world), contours)
 
     def facing(self, x: float, z: float) -> float:
         """The yaw at which something at (x, z) faces the camera."""
@@ -75,7 +71,7 @@ class Props:
             rx, ry = max(rx, 1.0), 1e6 if cylinder else max(ry, 1.0)
             disparity = max(plane.a * x + plane.b * y + plane.c, 0.0)
             limit = Dome.steepest_height(min(rx, ry), SLOPE - abs(plane.a))
-            return Dome(x, y, rx, ry, 0.0, float(np.clip(disparity * rx / focal, 0.0, max(limit, 0.0))))
+            return Dome(x, y, rx, ry, float(np.clip(disparity * rx / focal, 0.0, max(limit, 0.0))))
 
         return make
 

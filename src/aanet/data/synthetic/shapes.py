@@ -39,6 +39,13 @@ def blob(rng: Generator, roughness: float = 0.3, points: int = 96) -> Contour:
     return np.stack([r * np.cos(t), r * np.sin(t)], 1) / r.max()
 
 
+def foliage(rng: Generator, points: int = 90) -> Contour:
+    """A clump of leaves: a blob whose outline is a row of pointed tips."""
+    outline = blob(rng, 0.5, points)
+    depth = np.where(np.arange(points) % 3 == 0, rng.uniform(1.05, 1.4, points), rng.uniform(0.75, 1.0, points))
+    return outline * depth[:, None]
+
+
 def leaf(length: float, width: float, bend: float, angle: float) -> Contour:
     """A pointed leaf from the origin, curved by `bend`."""
     t = np.linspace(0, 1, 14)

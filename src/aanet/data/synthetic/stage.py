@@ -66,7 +66,8 @@ class Stage:
     def _surface(self, facet: Facet, place: Placement, baseline: float, near: float) -> Surface:
         view, material = self.view, facet.material
         q = place.q * baseline
-        plane = Plane(q[0], q[1], view.focal * q[2] - q[0] * view.cx - q[1] * view.cy)
+        a, b = float(q[0]), float(q[1])
+        plane = Plane(a, b, float(view.focal * q[2]) - a * view.cx - b * view.cy)
         height, width = view.size
         canvas, origin, extent = draw_mask(facet, place.pixels, (height, width + int(near) + 2), self.rng)
         relief = None if facet.relief is None else facet.relief(plane, extent)

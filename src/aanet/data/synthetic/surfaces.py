@@ -15,10 +15,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.data.sample import FloatMap
+from aanet.data.sample import FloatMap, Mask
 
 Matrix = NDArray[np.float64]
-NEWTON_STEPS = 6
+Box = tuple[float, float, float, float]  # x0, y0, x1, y1
+NEWTON_STEPS = 3
 STEEPEST = 0.97  # disparity per pixel; beyond it the right camera sees the surface edge-on or from behind
 
 
@@ -32,7 +33,12 @@ class Plane:
 
     def disparity(self, x: FloatMap, y: FloatMap) -> FloatMap:
         """Disparity where the left camera sees the surface at (x, y)."""
-        return np.asarray(self.a * x + (self.b * y + self.c), np.float32)
+        return np.float32(self.a) * x + (np.float32(self.b) * y + np.float32(self.c))
+
+    def seen_from_right(self) -> Plane:
+        """The same plane on the right pixel grid: d = (a x_right + b y + c) / (1 - a)."""
+        k = 1.0 / (1.0 - self.a)
+        return Plane(k * self.a, k * self.b, k * self.c)
 
     def left_from_right(self) -> Matrix:
         """The 3×3 map from a right pixel to the left position of the same surface point.
@@ -46,8 +52,12 @@ class Plane:
 class Relief(Protocol):
     """What a curved surface adds to its plane, in pixels of disparity."""
 
-    def evaluate(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap, FloatMap]:
-        """Height and its two derivatives at left positions (x, y)."""
+    def height_and_slope(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
+        """Height and its derivative in x at left positions (x, y)."""
+        ...
+
+    def gradient(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
+        """The derivatives in x and y at left positions (x, y)."""
         ...
 
     def bounds(self) -> tuple[float, float]:
@@ -61,25 +71,30 @@ class Dome:
 
     x: float
     y: float
-    across: float  # radius in pixels, along the direction of `angle`
-    along: float  # radius in pixels, perpendicular to it
-    angle: float
+    across: float  # radius in pixels, in x
+    along: float  # radius in pixels, in y
     height: float
     rim: float = 0.06  # keeps the slope at the rim finite: a true sphere turns away from both cameras
 
-    def evaluate(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap, FloatMap]:
-        """Height of an ellipsoid and its gradient."""
-        cos, sin = np.float32(np.cos(self.angle)), np.float32(np.sin(self.angle))
+    def height_and_slope(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
+        """Height of an ellipsoid and its derivative in x."""
+        root, inside, along_x, _ = self._profile(x, y)
+        scale = np.float32(self._scale())
+        return (root - np.float32(np.sqrt(self.rim))) * scale, along_x * (inside * (-scale) / root)
+
+    def gradient(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
+        """The derivatives in x and y."""
+        root, inside, along_x, along_y = self._profile(x, y)
+        slope = inside * np.float32(-self._scale()) / root
+        return along_x * slope, along_y * slope
+
+    def _profile(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, Mask, FloatMap, FloatMap]:
+        """sqrt(1 + rim - r²), where r < 1, and half the derivatives of r² in x and y."""
         dx, dy = x - np.float32(self.x), y - np.float32(self.y)
-        u = (cos * dx + sin * dy) / np.float32(self.across)
-        v = (cos * dy - sin * dx) / np.float32(self.along)
-        radius = u * u + v * v
+        along_x, along_y = dx * np.float32(self.across**-2), dy * np.float32(self.along**-2)
+        radius = dx * along_x + dy * along_y
         root = np.sqrt(np.float32(1.0 + self.rim) - np.minimum(radius, np.float32(1.0)))
-        low, scale = np.float32(np.sqrt(self.rim)), np.float32(self._scale())
-        slope = np.where(radius < 1.0, -scale / root, np.float32(0.0))
-        gx = slope * (u * cos / np.float32(self.across) - v * sin / np.float32(self.along))
-        gy = slope * (u * sin / np.float32(self.across) + v * cos / np.float32(self.along))
-        return (root - low) * scale, gx, gy
+        return root, radius < 1.0, along_x, along_y
 
     def _scale(self) -> float:
         return float(self.height / (np.sqrt(1.0 + self.rim) - np.sqrt(self.rim)))
@@ -100,17 +115,25 @@ class Folds:
 
     waves: NDArray[np.float64]  # [N, 4]: amplitude, kx, ky, phase
 
-    def evaluate(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap, FloatMap]:
-        """Height of the waves and its gradient."""
+    def height_and_slope(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
+        """Height of the waves and its derivative in x."""
         height: FloatMap = np.zeros(np.broadcast(x, y).shape, np.float32)
-        gx, gy = np.zeros_like(height), np.zeros_like(height)
+        slope = np.zeros_like(height)
         for amplitude, kx, ky, phase in self.waves.astype(np.float32):
             angle = kx * x + (ky * y + phase)
             height += amplitude * np.sin(angle)
-            swing = amplitude * np.cos(angle)
+            slope += (amplitude * kx) * np.cos(angle)
+        return height, slope
+
+    def gradient(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
+        """The derivatives in x and y."""
+        gx: FloatMap = np.zeros(np.broadcast(x, y).shape, np.float32)
+        gy = np.zeros_like(gx)
+        for amplitude, kx, ky, phase in self.waves.astype(np.float32):
+            swing = amplitude * np.cos(kx * x + (ky * y + phase))
             gx += kx * swing
             gy += ky * swing
-        return height, gx, gy
+        return gx, gy
 
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest height the waves could reach together."""
@@ -158,7 +181,7 @@ class Surface:
 
     plane: Plane
     mask: FloatMap  # coverage 0..1 on its own grid
-    mask_from_left: Matrix  # 3×3, affine
+    mask_from_left: Matrix  # 3×3: scale and shift
     texture: Texture
     texture_from_left: Matrix  # 3×3 homography
     shading: Shading = field(default_factory=Shading)
@@ -169,12 +192,26 @@ class Surface:
     opacity: float = 1.0  # below 1 for shadows only
 
     @cached_property
-    def corners(self) -> tuple[Matrix, Matrix]:
-        """Left positions x [4] and y [4] of the corners of the mask."""
+    def left_box(self) -> Box:
+        """The rectangle of the left view that holds the mask."""
+        x, y = self._corners
+        return float(x.min()), float(y.min()), float(x.max()), float(y.max())
+
+    @cached_property
+    def right_box(self) -> Box:
+        """The rectangle of the right view that holds the mask."""
+        x, y = self._corners
+        low, high = (0.0, 0.0) if self.relief is None else self.relief.bounds()
+        moved = x - (self.plane.a * x + self.plane.b * y + self.plane.c)
+        return float(moved.min()) - high, float(y.min()), float(moved.max()) - low, float(y.max())
+
+    @cached_property
+    def _corners(self) -> tuple[Matrix, Matrix]:
+        """Left positions x [4] and y [4] of the corners of the mask, which is never turned."""
         h, w = self.mask.shape
-        grid = np.array([[0.0, w - 1, 0.0, w - 1], [0.0, 0.0, h - 1, h - 1], [1.0, 1.0, 1.0, 1.0]])
-        corners = np.linalg.solve(self.mask_from_left, grid)
-        return corners[0], corners[1]
+        m = self.mask_from_left
+        x, y = (np.array([0.0, w - 1.0]) - m[0, 2]) / m[0, 0], (np.array([0.0, h - 1.0]) - m[1, 2]) / m[1, 1]
+        return np.concatenate((x, x)), np.repeat(y, 2)
 
     @property
     def seen_by_right(self) -> bool:
@@ -184,18 +221,17 @@ class Surface:
     def disparity(self, x: FloatMap, y: FloatMap) -> FloatMap:
         """Disparity where the left camera sees the surface at (x, y)."""
         flat = self.plane.disparity(x, y)
-        return flat if self.relief is None else flat + self.relief.evaluate(x, y)[0]
+        return flat if self.relief is None else flat + self.relief.height_and_slope(x, y)[0]
 
     def left_x(self, right_x: FloatMap, y: FloatMap) -> FloatMap:
         """Left position of the surface point that the right camera sees at (right_x, y)."""
         plane = self.plane
-        k = 1.0 / (1.0 - plane.a)
-        x = np.asarray(k * right_x + (k * plane.b * y + k * plane.c), np.float32)
+        x = right_x + plane.seen_from_right().disparity(right_x, y)
         if self.relief is None:
             return x
         # Newton on x - d(x) - right_x = 0, which is monotone because every slope stays below one.
         for _ in range(NEWTON_STEPS):
-            height, slope, _ = self.relief.evaluate(x, y)
+            height, slope = self.relief.height_and_slope(x, y)
             excess = x - plane.disparity(x, y) - height - right_x
             x = x - excess / np.maximum(np.float32(1.0 - plane.a) - slope, np.float32(0.15))
         return x

@@ -18,7 +18,9 @@ Generator = np.random.Generator
 def hue_colour(rng: Generator, saturation: float = 0.5, low: float = 0.2, high: float = 0.9) -> Colour:
     """A random colour in 0..1; real surfaces are seldom saturated."""
     value = rng.uniform(low, high)
-    pure = np.clip(np.abs((rng.random() + np.array([0.0, 1 / 3, 2 / 3])) % 1.0 * 6 - 3) - 1, 0, 1)
+    # Most things are of earth, wood, brick or skin; the rest of the circle is rarer.
+    hue = rng.normal(0.07, 0.05) if rng.random() < 0.55 else rng.random()
+    pure = np.clip(np.abs((hue + np.array([0.0, 1 / 3, 2 / 3])) % 1.0 * 6 - 3) - 1, 0, 1)
     s = saturation * rng.random()
     return np.asarray(value * (1 - s + s * pure), np.float32)
 
