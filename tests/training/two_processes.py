@@ -1,4 +1,4 @@
-"""Not a test by itself: started by torchrun (or alone), it writes the gradients of one step of a recipe."""
+"""The gradients of one step of a recipe; as a script, started by torchrun, it writes them to a folder."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from safetensors.torch import save_file
+from torch import Tensor
 
 from aanet.training.recipe import load_recipe
 from aanet.training.step import Stepper
 from aanet.training.trainer import Trainer
 
 
-def main(recipe: str, out: str) -> None:
-    torch.set_num_threads(1)
-    trainer = Trainer(load_recipe(Path(recipe)), None, Console(quiet=True))
-    gradients: dict[str, torch.Tensor] = {}
-
+def gradients_of_one_step(recipe: Path) -> tuple[int, dict[str, Tensor]]:
+    """The rank of this process, and the gradients after the backward pass, before the weights change."""
+    trainer = Trainer(load_recipe(recipe), None, Console(quiet=True))
+    gradients: dict[str, Tensor] = {}
     original = Stepper._everywhere
 
-    def everywhere(self: Stepper, condition: torch.Tensor) -> bool:
-        """Asked after the backward pass and before the weights change."""
+    def look(self: Stepper, condition: Tensor) -> bool:
         for name, parameter in trainer.network.named_parameters():
             if parameter.grad is not None:
                 gradients[name] = parameter.grad.detach().clone().contiguous()
         return original(self, condition)
 
-    Stepper._everywhere = everywhere  # type: ignore[method-assign]  # to look inside a step
-    trainer.run(steps_per_stage=1)
-    save_file(gradients, Path(out) / f"rank{trainer.fabric.global_rank}.safetensors")
+    Stepper._everywhere = look  # type: ignore[method-assign]  # to look inside a step
+    try:
+        trainer.run(steps_per_stage=1)
+    finally:
+        Stepper._everywhere = original  # type: ignore[method-assign]
+    return trainer.fabric.global_rank, gradients
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    torch.set_num_threads(1)
+    rank, written = gradients_of_one_step(Path(sys.argv[1]))
+    save_file(written, Path(sys.argv[2]) / f"rank{rank}.safetensors")

@@ -106,7 +106,7 @@ class Trainer:
         with self.reporter, environment.on_stop_signal(self._stop):
             for index in range(self.stage_index, len(self.recipe.stage)):
                 if index > self.stage_index:
-                    self.stage_index, self.progress = index, Progress()
+                    self.stage_index, self.progress, self.optimiser_state = index, Progress(), None
                 if self.progress.share(self.recipe.stage[index]) < 1:
                     self._run_stage(self.recipe.stage[index], stop_after, steps_per_stage)
                 if self.stopping:
