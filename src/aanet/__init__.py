@@ -1,3 +1,47 @@
 """Learned stereo matching that runs anywhere: AANet (CVPR 2020) and the networks it was compared with."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aanet.camera import StereoCamera as StereoCamera
+    from aanet.errors import AanetError as AanetError
+    from aanet.matcher import StereoMatcher as StereoMatcher
+    from aanet.models.weights import load as load_network
+    from aanet.models.zoo import build as build_network
+    from aanet.result import StereoResult as StereoResult
+
 __version__ = "0.1.0"
+
+# Public name → where it lives. Imported on first use: `import aanet` and `aanet --help` stay instant.
+_PUBLIC = {
+    "AanetError": ("aanet.errors", "AanetError"),
+    "StereoCamera": ("aanet.camera", "StereoCamera"),
+    "StereoMatcher": ("aanet.matcher", "StereoMatcher"),
+    "StereoResult": ("aanet.result", "StereoResult"),
+    "build_network": ("aanet.models.zoo", "build"),
+    "load_network": ("aanet.models.weights", "load"),
+}
+
+__all__ = [
+    "AanetError",
+    "StereoCamera",
+    "StereoMatcher",
+    "StereoResult",
+    "__version__",
+    "build_network",
+    "load_network",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'aanet' has no attribute {name!r}")
+    module, attribute = _PUBLIC[name]
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

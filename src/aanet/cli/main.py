@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from aanet import __version__
+from aanet.cli.convert import convert
+from aanet.cli.data_check import check
+from aanet.cli.data_stats import stats
+from aanet.cli.evaluate import evaluate
+from aanet.cli.models import models
+from aanet.cli.pseudo_label import pseudo_label
+from aanet.cli.train import train
 from aanet.errors import AanetError
 
 app = typer.Typer(
     name="aanet",
-    help="Stereo matching with adaptive aggregation: a rectified pair in; disparity, depth and points out.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+app.command()(models)
+app.command()(convert)
+app.command()(evaluate)
+app.command()(train)
+app.command("pseudo-label")(pseudo_label)
+
+data = typer.Typer(help="Look at datasets, and make a procedural one.", no_args_is_help=True)
+data.command()(check)
+data.command()(stats)
+app.add_typer(data, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Stereo matching with adaptive aggregation: a rectified pair in; disparity, depth and points out."""
+    if show:
+        typer.echo(f"aanet {__version__}")
+        raise typer.Exit
 
 
 def main() -> None:

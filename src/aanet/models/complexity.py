@@ -32,7 +32,7 @@ class Complexity:
             convolutions, transposed 2D ones per output element, the sampling of deformable ones added.
         honest_macs: What is multiplied: both images, every convolution, transposed ones by their input.
         conv3d: 3D convolutions, as table 2 counts them.
-        deform_convs: Deformable convolutions, in features and aggregation.
+        deform_convs: Deformable convolutions.
         csa_modules: Cross-scale aggregation modules.
     """
 
@@ -54,9 +54,16 @@ def complexity(name: str, size: tuple[int, int] = PAPER_SIZE, max_disparity: int
         paper_macs=paper,
         honest_macs=honest,
         conv3d=_count_conv3d(network),
-        deform_convs=_count(DeformConv2d, network.features) + _count(DeformConv2d, network.aggregation),
+        deform_convs=_count(DeformConv2d, network),
         csa_modules=_count(CrossScaleAggregation, network),
     )
+
+
+def size_rule(name: str) -> tuple[int, int]:
+    """Return what the sides of an image must be a multiple of, and the least they may be, for a network."""
+    with torch.device("meta"):
+        network = zoo.card(name).build(192, False)
+    return network.size_multiple, network.minimum_size
 
 
 def count_macs(network: StereoNetwork, size: tuple[int, int]) -> tuple[int, int]:

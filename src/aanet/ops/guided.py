@@ -36,6 +36,8 @@ def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     expected = [batch, SGA_DIRECTIONS, channels, SGA_WEIGHTS, height, width]
     if list(weights.shape) != expected:
         raise AanetError(f"SGA weights must have shape {expected}, but have {list(weights.shape)}.")
+    if volume.is_meta:  # the shape is known without a thousand steps
+        return torch.empty_like(volume)
     down, up, right, left = weights.unbind(dim=1)
     vertical = _there_and_back(volume, down, up, dim=-2)
     horizontal = _there_and_back(volume, right, left, dim=-1)
@@ -79,6 +81,8 @@ def local_guided_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     expected = [batch, LGA_WEIGHTS, height, width]
     if list(weights.shape) != expected:
         raise AanetError(f"LGA weights must have shape {expected}, but have {list(weights.shape)}.")
+    if volume.is_meta:
+        return torch.empty_like(volume)
     radius = LGA_WINDOW // 2
     padded = F.pad(volume.unsqueeze(1), (radius,) * 4 + (1, 1), mode="replicate").squeeze(1)
     result = torch.zeros_like(volume)

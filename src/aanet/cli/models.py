@@ -1,0 +1,97 @@
+"""`aanet models`: the networks, and their size beside the paper's."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_LEGEND = """\
+G MACs     by the paper's rules: the features of one image, no transposed 3D convolutions
+all MACs   what is multiplied for a pair: both images, every convolution
+3D, deform, CSA   3D convolutions, deformable convolutions, cross-scale modules, as in the paper's table 2
+mult.      height and width must be multiples of this (the matcher pads)
+*          weights come with the package
+(paper)    published for 576×960"""
+
+
+def models(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    height: Annotated[int, typer.Option(min=1, help="Height of the images that MACs are counted for.")] = 576,
+    width: Annotated[int, typer.Option(min=1, help="Width of the images that MACs are counted for.")] = 960,
+) -> None:
+    """List the networks: parameters, multiply-accumulates and layers, ours beside the paper's."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from aanet.models import zoo
+
+    console = Console(stderr=True)
+    names = track(zoo.NETWORKS, "Counting", console=console, transient=True, disable=as_json)
+    rows = [_describe(name, (height, width)) for name in names]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    Console().print(_table(rows, height, width))
+    typer.echo(_LEGEND)
+
+
+def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
+    from aanet import paper
+    from aanet.errors import AanetError
+    from aanet.models import weights, zoo
+    from aanet.models.complexity import complexity, size_rule
+
+    multiple, minimum = size_rule(name)
+    if size[0] % multiple or size[1] % multiple or min(size) < minimum:
+        raise AanetError(
+            f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
+            f"but {size[0]}×{size[1]} was asked for."
+        )
+    published = paper.SIZE.get(name)
+    return {
+        "name": name,
+        "title": zoo.card(name).title,
+        "summary": zoo.card(name).summary,
+        "size_multiple": multiple,
+        "minimum_size": minimum,
+        "weights": [known for known in weights.bundled_names() if known.split(":")[0] == name],
+        **dataclasses.asdict(complexity(name, size)),
+        "published": None if published is None else dataclasses.asdict(published),
+    }
+
+
+def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    title = f"Networks for a pair of {height}×{width} and disparities below 192"
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    table.add_column("name", no_wrap=True)
+    for heading in ("M par.", "(paper)", "G MACs", "(paper)", "all MACs", "3D", "deform", "CSA", "mult."):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        published = row["published"] or {}
+        table.add_row(
+            row["name"] + (" *" if row["weights"] else ""),
+            f"{row['parameters'] / 1e6:.2f}",
+            _published(published.get("parameters_m")),
+            f"{row['paper_macs'] / 1e9:.2f}",
+            _published(published.get("macs_g")),
+            f"{row['honest_macs'] / 1e9:.1f}",
+            *(str(row[key]) for key in ("conv3d", "deform_convs", "csa_modules", "size_multiple")),
+        )
+    return table
+
+
+def _published(value: float | None) -> str:
+    # Half up, as the paper rounds: its 3.675 is printed 3.68.
+    return "–" if value is None else f"{math.floor(100 * value + 0.5) / 100:.2f}"
