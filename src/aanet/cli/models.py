@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 _LEGEND = """\
 G MACs     by the paper's rules: the features of one image, no transposed 3D convolutions
-all MACs   what is multiplied for a pair: both images, every convolution
+all        what is multiplied for a pair: both images, every convolution
 3D, deform, CSA   3D convolutions, deformable convolutions, cross-scale modules, as in the paper's table 2
 mult.      height and width must be multiples of this (the matcher pads)
 *          weights come with the package
@@ -54,7 +53,7 @@ def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
             f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
             f"but {size[0]}×{size[1]} was asked for."
         )
-    published = paper.SIZE.get(name)
+    published = paper.COMPARISON_3D.get(name) or paper.SIZE.get(name)
     return {
         "name": name,
         "title": zoo.card(name).title,
@@ -63,7 +62,7 @@ def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
         "minimum_size": minimum,
         "weights": [known for known in weights.bundled_names() if known.split(":")[0] == name],
         **dataclasses.asdict(complexity(name, size)),
-        "published": None if published is None else dataclasses.asdict(published),
+        "published": published and {"parameters_m": published.parameters_m, "macs_g": published.macs_g},
     }
 
 
@@ -76,7 +75,7 @@ def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
     )
     table.add_column("name", no_wrap=True)
-    for heading in ("M par.", "(paper)", "G MACs", "(paper)", "all MACs", "3D", "deform", "CSA", "mult."):
+    for heading in ("M par.", "(paper)", "G MACs", "(paper)", "all", "3D", "deform", "CSA", "mult."):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         published = row["published"] or {}
@@ -93,5 +92,4 @@ def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
 
 
 def _published(value: float | None) -> str:
-    # Half up, as the paper rounds: its 3.675 is printed 3.68.
-    return "–" if value is None else f"{math.floor(100 * value + 0.5) / 100:.2f}"
+    return "–" if value is None else f"{value:.2f}"
