@@ -192,8 +192,16 @@ def test_cameras_that_stand_above_each_other_are_refused() -> None:
         ("cam0=[1 0 0; 0 1 0; 0 0 1]\n", "doffs, baseline"),
         ("{ not json", "not valid JSON"),
         ('{"fx": 1}', '"format": "aanet-stereo-camera"'),
-        ('{"format": "aanet-stereo-camera", "fx": 1}', "missing, unknown or wrong"),
-        ('{"format": "aanet-stereo-camera", "fx": "a", "cx": 1, "cy": 1, "baseline_m": 1}', "wrong"),
+        ('{"format": "aanet-stereo-camera", "fx": 1}', "the numbers fx, cx, cy, baseline_m.*got fx"),
+        (
+            '{"format": "aanet-stereo-camera", "fx": "a", "cx": 1, "cy": 1, "baseline_m": 1}',
+            "expected the numbers",
+        ),
+        (
+            '{"format": "aanet-stereo-camera", "fx": 1, "cx": 1, "cy": 1, "baseline_m": 1, "k": 1}',
+            "got fx.*k",
+        ),
+        ('{"format": "aanet-stereo-camera", "fx": null, "cx": 1, "cy": 1, "baseline_m": 1}', "expected the"),
         ("%YAML:1.0\n---\nQ: 1\n", "M1, M2, D1, D2, R, T is missing"),
         ("%YAML:1.0\n---\nM1: !!opencv-matrix\n  rows: 3\n   nonsense [", "cannot be parsed"),
     ],

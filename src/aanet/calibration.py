@@ -157,10 +157,15 @@ def _from_json(text: str, name: str) -> StereoCamera:
         raise AanetError(f"{name} is not valid JSON: {error.msg} in line {error.lineno}.") from error
     if content.pop("format", None) != JSON_FORMAT:
         raise AanetError(f'{name} is JSON, but not a camera of ours: expected "format": "{JSON_FORMAT}".')
-    try:
-        return StereoCamera(**content)
-    except TypeError as error:
-        raise AanetError(f"{name} has missing, unknown or wrong camera fields: {error}.") from error
+    needed, optional = ("fx", "cx", "cy", "baseline_m"), ("width", "height", "cx_right", "fy")
+    numbers = [key for key, value in content.items() if isinstance(value, (int, float))]
+    absent = [key for key, value in content.items() if value is None and key in optional]
+    if not set(needed) <= set(numbers) or not set(content) == {*numbers, *absent} <= {*needed, *optional}:
+        raise AanetError(
+            f"{name}: expected the numbers {', '.join(needed)}, and perhaps {', '.join(optional)}; "
+            f"got {', '.join(content)}."
+        )
+    return StereoCamera(**content)
 
 
 def _from_kitti(text: str, name: str) -> StereoCamera:
