@@ -18,7 +18,7 @@ def correlation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
     """Mean over channels of the product of the features (eq. 2).
 
     One matrix product per image row gives every left pixel times every right pixel; the wanted products lie
-    on D diagonals of it. With the right row reversed and D-1 zeros behind it, dropping the first W-1 numbers
+    on D diagonals of it. With the right row reversed and D zeros behind it, dropping the first W-1 numbers
     and reading on in rows that are one shorter moves those diagonals into the first D columns.
 
     Args:
@@ -34,9 +34,9 @@ def correlation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
     with without_autocast(left):
         left_rows = at_least_float32(left).permute(0, 2, 3, 1) / left.shape[1]  # [B, H, W, C]
         right_rows = at_least_float32(right).permute(0, 2, 3, 1).flip(2)
-        right_rows = F.pad(right_rows, (0, 0, 0, candidates - 1))  # [B, H, W + D - 1, C]
-        products = torch.matmul(left_rows, right_rows.transpose(2, 3))  # [B, H, W, W + D - 1]
-    shorter = width + candidates - 2
+        right_rows = F.pad(right_rows, (0, 0, 0, candidates))  # [B, H, W + D, C]
+        products = torch.matmul(left_rows, right_rows.transpose(2, 3))  # [B, H, W, W + D]
+    shorter = width + candidates - 1
     diagonals = products.flatten(2)[:, :, width - 1 : width - 1 + width * shorter]
     volume: Tensor = diagonals.unflatten(2, (width, shorter))[..., :candidates]  # [B, H, W, D]
     return volume.permute(0, 3, 1, 2)
@@ -73,7 +73,7 @@ def _check_features(left: Tensor, right: Tensor, candidates: int) -> None:
         )
     if not (left.is_floating_point() and right.is_floating_point()):
         raise AanetError(f"Features must be floating-point tensors, but are {left.dtype} and {right.dtype}.")
-    if candidates < 2:
+    if candidates < 1:
         raise AanetError(
-            f"A cost volume needs at least 2 disparity candidates, but {candidates} were asked for."
+            f"A cost volume needs at least 1 disparity candidate, but {candidates} were asked for."
         )
