@@ -83,6 +83,8 @@ def deform_conv2d(
         [B, Cout, Ho, Wo].
     """
     shape = geometry_of(x, offset, mask, weight, stride, padding, dilation)
+    if bias is not None and list(bias.shape) != [weight.shape[0]]:
+        raise AanetError(f"The bias must have shape [{weight.shape[0]}], but has {list(bias.shape)}.")
     if x.is_meta:  # only the shape is asked for
         return x.new_empty(x.shape[0], weight.shape[0], shape.height, shape.width)
     implementation = _forced.get() or _fitting(x)
@@ -116,6 +118,11 @@ def geometry_of(
             raise AanetError(f"The {name} must have 4 dimensions, but has shape {list(tensor.shape)}.")
         if not tensor.is_floating_point():
             raise AanetError(f"The {name} must be a floating-point tensor, but is {tensor.dtype}.")
+    if stride < 1 or padding < 0 or dilation < 1:
+        raise AanetError(
+            "Stride and dilation must be at least 1 and padding at least 0, "
+            f"but are {stride}, {dilation} and {padding}."
+        )
     batch, channels, rows, columns = x.shape
     kernel_height, kernel_width = weight.shape[2:]
     points = kernel_height * kernel_width
@@ -130,6 +137,11 @@ def geometry_of(
     if deform_groups == 0 or channels % deform_groups:
         raise AanetError(f"{channels} input channels cannot be split into {deform_groups} deformable groups.")
     if not is_recording():
+        if height < 1 or width < 1:
+            raise AanetError(
+                f"A {kernel_height}×{kernel_width} kernel of dilation {dilation} does not fit into "
+                f"{rows}×{columns} pixels with padding {padding}."
+            )
         expected = [batch, deform_groups * points, height, width]
         if list(mask.shape) != expected:
             raise AanetError(f"The mask must have shape {expected}, but has {list(mask.shape)}.")
@@ -240,7 +252,7 @@ def deform_conv2d_grid(
     kernel = _dense_kernel(weight, shape).flatten(1)
     output = torch.matmul(kernel.to(x.dtype), samples)  # [B, Cout, Ho·Wo]
     output = output.view(batch, -1, shape.height, shape.width)
-    return output if bias is None else output + bias.view(-1, 1, 1)
+    return output if bias is None else output + bias.to(output.dtype).view(-1, 1, 1)
 
 
 @functools.cache
