@@ -13,4 +13,4 @@ def values_can_be_read(tensor: Tensor) -> bool:
 
 def is_recording() -> bool:
     """Whether the operators are being written into a graph (trace, export, compile) instead of only run."""
-    return torch.jit.is_tracing() or torch.compiler.is_compiling() or torch.compiler.is_exporting()
+    return torch.jit.is_tracing() or torch.compiler.is_compiling()  # exporting counts as compiling

@@ -37,7 +37,7 @@ def warp_by_disparity(right: Tensor, disparity: Tensor) -> Tensor:
             f"Disparities must not be negative, but the smallest is {float(disparity.min()):.3g} pixels."
         )
     height, width = right.shape[2:]
-    disparity = at_least_float32(disparity)
+    disparity = at_least_float32(disparity.to(torch.promote_types(disparity.dtype, right.dtype)))
     columns = torch.arange(width, dtype=disparity.dtype, device=disparity.device)
     rows = torch.arange(height, dtype=disparity.dtype, device=disparity.device).view(-1, 1)
     # grid_sample's own coordinates, in which -1 and 1 are the outer edges of the border pixels.
