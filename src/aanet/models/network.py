@@ -19,6 +19,11 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 def normalise(images: Tensor) -> Tensor:
     """Bring RGB images [B, 3, H, W] in 0 … 1 to the mean and deviation all networks here are trained with."""
+    if not images.is_floating_point() or images.dim() < 3 or images.shape[-3] != 3:
+        raise AanetError(
+            "Images to normalise must be floating-point [B, 3, H, W] with values in 0 … 1, "
+            f"but are {images.dtype} {list(images.shape)}."
+        )
     mean = torch.tensor(IMAGENET_MEAN, dtype=images.dtype, device=images.device).view(3, 1, 1)
     std = torch.tensor(IMAGENET_STD, dtype=images.dtype, device=images.device).view(3, 1, 1)
     return (images - mean) / std
