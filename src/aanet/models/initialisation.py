@@ -55,3 +55,4 @@ def _silence(path: nn.Module) -> None:
     """Zero the last batch norm of a path, so that the path starts as nothing and yet learns."""
     norms = [module for module in path.modules() if isinstance(module, nn.BatchNorm2d)]
     nn.init.zeros_(norms[-1].weight)
+    nn.init.zeros_(norms[-1].bias)  # already so, unless the network has been trained

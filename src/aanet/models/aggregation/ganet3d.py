@@ -21,6 +21,7 @@ from aanet.ops.guided import (
     local_guided_aggregation,
     semi_global_aggregation,
 )
+from aanet.ops.precision import at_least_float32
 
 CHANNELS = 32
 SGA_BLOCKS = 3
@@ -150,7 +151,9 @@ class UpsampledRegression(nn.Module):
 
     def upsampled_scores(self, cost: Tensor, size: torch.Size) -> Tensor:
         """Return scores [B, D + 1, H, W]."""
-        full = F.interpolate(cost, (self.candidates, *size), mode="trilinear", align_corners=False)
+        full = F.interpolate(
+            at_least_float32(cost), (self.candidates, *size), mode="trilinear", align_corners=False
+        )
         return -full.squeeze(1)  # a low cost is a high score
 
     def forward(self, cost: Tensor, size: torch.Size) -> Tensor:
