@@ -109,10 +109,11 @@ def save(
         network: What to write.
         path: Where; an older file there survives any failure.
         facts: Anything worth knowing of its training, as JSON holds it.
-        dtype: float32, or float16 for half the size; loading brings it back to float32.
+        dtype: What kernels are stored as: float32, or float16 for half the size; loading brings it back to
+            float32. Biases and the statistics of batch norms, which half precision cannot hold, keep theirs.
     """
     state = {
-        key: (value.to(dtype) if value.is_floating_point() else value).detach().cpu().contiguous()
+        key: (value.to(dtype) if value.dim() > 1 else value).detach().cpu().contiguous()
         for key, value in network.state_dict().items()
     }
     write(Checkpoint(network.architecture, state, facts or {}), path)
@@ -164,13 +165,13 @@ def _read_pickle(path: Path) -> Checkpoint:
         raise AanetError(
             f"{path} holds more than weights, and loading it could run code from the file; it is refused."
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+    except Exception as error:  # a damaged pickle is a damaged program: it may fail in any way
         raise damaged from error
     return _from_official(_unwrap(content, path), str(path))
 
 
 def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
-    """Return the state dict of a checkpoint that may wrap it, without the prefix of data parallelism."""
+    """Return the state dict of a checkpoint that may wrap it."""
     if isinstance(content, dict):
         for key in ("state_dict", "model"):
             if isinstance(content.get(key), dict):
@@ -178,13 +179,13 @@ def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
                 break
     if not isinstance(content, dict) or not content:
         raise AanetError(f"{path} holds no weights.")
-    tensors = {str(key).removeprefix("module."): value for key, value in content.items()}
-    if not all(isinstance(value, Tensor) for value in tensors.values()):
+    if not all(isinstance(value, Tensor) for value in content.values()):
         raise AanetError(f"{path} holds other things than weights where weights were expected.")
-    return tensors
+    return {str(key): value for key, value in content.items()}
 
 
 def _from_official(state: dict[str, Tensor], source: str) -> Checkpoint:
+    state = {key.removeprefix("module."): value for key, value in state.items()}  # from data parallelism
     try:
         layout = official.recognise(state)
     except AanetError as error:
