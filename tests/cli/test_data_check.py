@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from pathlib import Path
 
 import cv2
@@ -12,12 +11,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import layouts
 from aanet.cli.data_check import NAMES, check
 from aanet.cli.data_stats import stats
 from aanet.data.datasets import DATASETS
 from aanet.errors import AanetError
-
-LAYOUTS = runpy.run_path(str(Path(__file__).resolve().parents[1] / "data" / "layouts.py"))
 
 app = typer.Typer()
 app.command()(check)
@@ -37,7 +35,7 @@ def test_help_names_every_dataset() -> None:
 
 
 def test_check_prints_the_tree_and_what_was_found(tmp_path: Path) -> None:
-    text = run("check", "kitti2015", LAYOUTS["kitti2015"](tmp_path))
+    text = run("check", "kitti2015", layouts.kitti2015(tmp_path))
     assert "train: 4 of 200 pairs" in text
     assert "✓ training/image_3/*_10.png" in text
     assert "training/disp_pseudo_0/*_10.png" in text
@@ -45,7 +43,7 @@ def test_check_prints_the_tree_and_what_was_found(tmp_path: Path) -> None:
 
 
 def test_check_names_what_is_missing_and_exits_with_1(tmp_path: Path) -> None:
-    LAYOUTS["kitti2015"](tmp_path)
+    layouts.kitti2015(tmp_path)
     (tmp_path / "training/image_3/000002_10.png").unlink()
     text = run("check", "kitti2015", tmp_path, code=1)
     assert "✗ training/image_3/*_10.png" in text
@@ -60,7 +58,7 @@ def test_check_of_an_empty_folder_says_where_the_data_comes_from(tmp_path: Path)
 
 
 def test_check_as_json(tmp_path: Path) -> None:
-    facts = json.loads(run("check", "sceneflow", LAYOUTS["sceneflow"](tmp_path), "--json"))
+    facts = json.loads(run("check", "sceneflow", layouts.sceneflow(tmp_path), "--json"))
     assert facts["usable"] is True
     first = facts["groups"][0]
     assert (first["title"], first["complete"]) == ("FlyingThings3D train finalpass", 22390)
@@ -68,7 +66,7 @@ def test_check_as_json(tmp_path: Path) -> None:
 
 
 def test_stats_print_a_histogram_and_draw_it(tmp_path: Path) -> None:
-    LAYOUTS["folder"](tmp_path / "data")
+    layouts.folder(tmp_path / "data")
     text = run("stats", "folder", tmp_path / "data", "--picture", tmp_path / "histogram.png")
     assert "folder, split all: 3 of 3 pairs read" in text
     assert "24×40 (3)" in text
@@ -80,20 +78,20 @@ def test_stats_print_a_histogram_and_draw_it(tmp_path: Path) -> None:
 
 
 def test_stats_as_json_equal_a_loop(tmp_path: Path) -> None:
-    facts = json.loads(run("stats", "folder", LAYOUTS["folder"](tmp_path), "--json"))
-    truth = LAYOUTS["truth"]()
+    facts = json.loads(run("stats", "folder", layouts.folder(tmp_path), "--json"))
+    truth = layouts.truth()
     known = [float(value) for value in truth.ravel() if np.isfinite(value)]
     counts = [3 * sum(low <= value < low + 1 for value in known) for low in range(7)]
     assert facts["histogram"] == counts
     assert facts["largest_px"] == max(known)
     assert facts["known"] == pytest.approx(len(known) / truth.size)
     assert facts["percent_beyond_192_px"] == 0
-    occluded = LAYOUTS["occluded"]() & np.isfinite(truth)
+    occluded = layouts.occluded() & np.isfinite(truth)
     assert facts["occluded"] == pytest.approx(occluded.sum() / len(known))
 
 
 def test_stats_read_a_limited_number_of_pairs(tmp_path: Path) -> None:
-    assert "2 of 3 pairs read" in run("stats", "folder", LAYOUTS["folder"](tmp_path), "--limit", 2)
+    assert "2 of 3 pairs read" in run("stats", "folder", layouts.folder(tmp_path), "--limit", 2)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +105,7 @@ def test_stats_read_a_limited_number_of_pairs(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], part: str, tmp_path: Path) -> None:
-    LAYOUTS["kitti2015"](tmp_path)
+    layouts.kitti2015(tmp_path)
     command, name, *options = arguments
     with pytest.raises(AanetError, match=part):
         run(command, name, tmp_path, *options)

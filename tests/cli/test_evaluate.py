@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import sys
 import types
 import zipfile
@@ -15,10 +14,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import layouts
 from aanet.cli.evaluate import evaluate
 from aanet.errors import AanetError
-
-LAYOUTS = runpy.run_path(str(Path(__file__).resolve().parents[1] / "data" / "layouts.py"))
 
 app = typer.Typer()
 app.command()(evaluate)
@@ -42,7 +40,7 @@ class Matcher:
 
     def __call__(self, left: np.ndarray, right: np.ndarray) -> Result:
         assert left.shape == right.shape
-        disparity = np.nan_to_num(LAYOUTS["truth"](), nan=9) + np.float32(self.error)
+        disparity = np.nan_to_num(layouts.truth(), nan=9) + np.float32(self.error)
         return Result(disparity, None if self.error == 4 else np.ones_like(disparity))
 
 
@@ -57,7 +55,7 @@ def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def kitti(tmp_path: Path) -> Path:
-    return LAYOUTS["kitti2015"](tmp_path / "kitti")
+    return layouts.kitti2015(tmp_path / "kitti")
 
 
 def run(*arguments: object) -> str:

@@ -6,10 +6,10 @@ import pickle
 from pathlib import Path
 
 import cv2
-import layouts
 import numpy as np
 import pytest
 
+import layouts
 from aanet.data.datasets import DATASETS, StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import layouts
 import numpy as np
 import pytest
 
+import layouts
 from aanet.data.datasets import DATASETS, open_dataset
 from aanet.data.layout import layout_of
 from aanet.errors import AanetError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import layouts
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import layouts
 from aanet.data.datasets import Mixed, open_dataset
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import layouts
 from aanet.data.datasets import StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
 from aanet.evaluation import Evaluation, evaluate
-
-LAYOUTS = runpy.run_path(str(Path(__file__).resolve().parents[1] / "data" / "layouts.py"))
 
 
 @dataclass
@@ -36,12 +34,12 @@ def answering(disparity: np.ndarray, confidence: np.ndarray | None = None):
 
 def off_by(error: float):
     """A matcher that is off by the same everywhere."""
-    return answering(np.nan_to_num(LAYOUTS["truth"](), nan=50.0) + error)
+    return answering(np.nan_to_num(layouts.truth(), nan=50.0) + error)
 
 
 @pytest.fixture
 def kitti(tmp_path: Path) -> StereoDataset:
-    return open_dataset("kitti2015", LAYOUTS["kitti2015"](tmp_path), "all")
+    return open_dataset("kitti2015", layouts.kitti2015(tmp_path), "all")
 
 
 def test_a_perfect_matcher_has_no_error(kitti: StereoDataset) -> None:
@@ -60,17 +58,17 @@ def test_a_constant_offset_is_the_end_point_error(kitti: StereoDataset) -> None:
 
 
 def test_errors_on_objects_count_as_foreground(kitti: StereoDataset) -> None:
-    disparity = np.nan_to_num(LAYOUTS["truth"]())
+    disparity = np.nan_to_num(layouts.truth())
     disparity[:, 30:] += 10
     result = evaluate(answering(disparity), kitti)
     assert (result.value("d1_fg"), result.value("d1_bg")) == (100, 0)
-    known = np.isfinite(LAYOUTS["truth"]())
+    known = np.isfinite(layouts.truth())
     assert result.value("d1_all") == pytest.approx(100 * known[:, 30:].sum() / known.sum())
 
 
 def test_errors_on_occluded_pixels_are_not_in_the_noc_figures(tmp_path: Path) -> None:
-    disparity = np.nan_to_num(LAYOUTS["truth"]()) + 10 * LAYOUTS["occluded"]()
-    result = evaluate(answering(disparity), open_dataset("kitti2012", LAYOUTS["kitti2012"](tmp_path)))
+    disparity = np.nan_to_num(layouts.truth()) + 10 * layouts.occluded()
+    result = evaluate(answering(disparity), open_dataset("kitti2012", layouts.kitti2012(tmp_path)))
     assert result.value("out_noc") == 0
     assert result.value("avg_noc") == 0
     assert result.value("out_all") > 0
@@ -78,10 +76,10 @@ def test_errors_on_occluded_pixels_are_not_in_the_noc_figures(tmp_path: Path) ->
 
 
 def test_scene_flow_does_not_score_disparities_of_192_and_more(tmp_path: Path) -> None:
-    LAYOUTS["sceneflow"](tmp_path)
+    layouts.sceneflow(tmp_path)
     truth = np.full((24, 40), 100, np.float32)
     truth[:, :10] = 192
-    LAYOUTS["write_pfm"](tmp_path / "FlyingThings3D/disparity/TEST/B/0003/left/0006.pfm", truth)
+    layouts.write_pfm(tmp_path / "FlyingThings3D/disparity/TEST/B/0003/left/0006.pfm", truth)
     dataset = open_dataset("sceneflow", tmp_path, "test")
     result = evaluate(answering(np.full((24, 40), 101)), dataset)
     assert result.value("epe") == 1
@@ -89,18 +87,18 @@ def test_scene_flow_does_not_score_disparities_of_192_and_more(tmp_path: Path) -
 
 
 def test_holes_are_filled_scored_and_counted(kitti: StereoDataset) -> None:
-    disparity = np.nan_to_num(LAYOUTS["truth"](), nan=2.0)
+    disparity = np.nan_to_num(layouts.truth(), nan=2.0)
     disparity[12, 20:] = np.nan
     result = evaluate(answering(disparity), kitti)
     sums = result.pairs[0].regions["all"]
     assert sums.pixels - sums.predicted == 20
-    truth = LAYOUTS["truth"]()[12]
+    truth = layouts.truth()[12]
     assert sums.absolute == pytest.approx(float(np.abs(truth[20:] - truth[19]).sum()), rel=1e-5)
 
 
 def test_confidence_gives_an_area_and_none_gives_none(kitti: StereoDataset) -> None:
     error = np.tile(np.arange(40, dtype=np.float32), (24, 1))
-    ranking = answering(np.nan_to_num(LAYOUTS["truth"]()) + error, -error)
+    ranking = answering(np.nan_to_num(layouts.truth()) + error, -error)
     assert evaluate(ranking, kitti).ause == pytest.approx(0, abs=1e-9)
     assert evaluate(off_by(1), kitti).ause is None
 
@@ -116,7 +114,7 @@ def test_result_is_json_without_nan_and_says_the_protocol(kitti: StereoDataset) 
 
 
 def test_notes_say_what_the_ground_truth_could_not_tell(tmp_path: Path) -> None:
-    LAYOUTS["kitti2015"](tmp_path)
+    layouts.kitti2015(tmp_path)
     (tmp_path / "training/obj_map/000001_10.png").unlink()
     (tmp_path / "training/disp_noc_0/000002_10.png").unlink()
     (tmp_path / "training/disp_occ_0/000005_10.png").unlink()
@@ -147,7 +145,7 @@ def test_the_pair_is_named_when_a_matcher_fails(kitti: StereoDataset) -> None:
 
 
 def test_pairs_without_ground_truth_cannot_be_scored(tmp_path: Path) -> None:
-    test = open_dataset("kitti2015", LAYOUTS["kitti2015"](tmp_path), "test")
+    test = open_dataset("kitti2015", layouts.kitti2015(tmp_path), "test")
     with pytest.raises(AanetError, match="kitti2015 000000 has no ground truth"):
         evaluate(off_by(0), test)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
+import layouts
 from aanet.data.datasets import open_dataset
 from aanet.data.files import decode_pfm
 from aanet.errors import AanetError
@@ -19,7 +19,6 @@ from aanet.evaluation import evaluate
 from aanet.evaluation.report import ErrorMaps, result_rows, spread, write_report
 from aanet.evaluation.submission import format_of, write_submission
 
-LAYOUTS = runpy.run_path(str(Path(__file__).resolve().parents[1] / "data" / "layouts.py"))
 DISPARITY = np.round(np.linspace(1, 9, 24 * 40).reshape(24, 40) * 256).astype(np.float32) / 256
 
 
@@ -45,7 +44,7 @@ def submit(name: str, root: Path, path: Path, **options: str) -> dict[str, bytes
 
 @pytest.mark.parametrize(("name", "folder"), [("kitti2012", ""), ("kitti2015", "disp_0/")])
 def test_kitti_takes_16_bit_png_of_the_test_frames(name: str, folder: str, tmp_path: Path) -> None:
-    files = submit(name, LAYOUTS[name](tmp_path / "data"), tmp_path / "out.zip")
+    files = submit(name, getattr(layouts, name)(tmp_path / "data"), tmp_path / "out.zip")
     assert f"{folder}000000_10.png" in files
     assert len(files) == (2 if name == "kitti2015" else 1)
     stored = cv2.imdecode(np.frombuffer(files[f"{folder}000000_10.png"], np.uint8), cv2.IMREAD_UNCHANGED)
@@ -56,7 +55,7 @@ def test_kitti_takes_16_bit_png_of_the_test_frames(name: str, folder: str, tmp_p
 
 
 def test_middlebury_takes_pfm_and_time_of_both_sets(tmp_path: Path) -> None:
-    LAYOUTS["middlebury"](tmp_path / "data", "Q")
+    layouts.middlebury(tmp_path / "data", "Q")
     files = submit("middlebury", tmp_path / "data", tmp_path / "out.zip", resolution="Q")
     scenes = ("trainingQ/Adirondack", "trainingQ/Jadeplant", "testQ/Australia")
     assert set(files) == {f"{s}/{file}" for s in scenes for file in ("disp0AANet.pfm", "timeAANet.txt")}
@@ -65,7 +64,7 @@ def test_middlebury_takes_pfm_and_time_of_both_sets(tmp_path: Path) -> None:
 
 
 def test_eth3d_takes_pfm_and_a_runtime_line(tmp_path: Path) -> None:
-    files = submit("eth3d", LAYOUTS["eth3d"](tmp_path / "data"), tmp_path / "out.zip")
+    files = submit("eth3d", layouts.eth3d(tmp_path / "data"), tmp_path / "out.zip")
     scenes = ("delivery_area_1l", "forest_1s", "lakeside_1l")
     assert set(files) == {f"low_res_two_view/{s}.{end}" for s in scenes for end in ("pfm", "txt")}
     assert re.fullmatch(r"runtime \d+\.\d+\n", files["low_res_two_view/forest_1s.txt"].decode())
@@ -76,7 +75,7 @@ def test_eth3d_takes_pfm_and_a_runtime_line(tmp_path: Path) -> None:
 
 
 def test_a_failing_pair_leaves_no_zip(tmp_path: Path) -> None:
-    LAYOUTS["kitti2015"](tmp_path / "data")
+    layouts.kitti2015(tmp_path / "data")
     (tmp_path / "data/testing/image_3/000001_10.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
     with pytest.raises(AanetError, match=r"000001_10\.png is damaged"):
         submit("kitti2015", tmp_path / "data", tmp_path / "out.zip")
@@ -87,13 +86,13 @@ def test_a_failing_pair_leaves_no_zip(tmp_path: Path) -> None:
 def test_who_takes_no_submission_says_so(tmp_path: Path) -> None:
     with pytest.raises(AanetError, match="sceneflow takes no submissions; these do: kitti2012"):
         format_of("sceneflow")
-    test = open_dataset("kitti2015", LAYOUTS["kitti2015"](tmp_path), "test")
+    test = open_dataset("kitti2015", layouts.kitti2015(tmp_path), "test")
     with pytest.raises(AanetError, match="letters and digits only"):
         write_submission(match, [test], tmp_path / "x.zip", "my/method")
 
 
 def test_report_holds_table_protocol_regions_and_pictures(tmp_path: Path) -> None:
-    dataset = open_dataset("kitti2015", LAYOUTS["kitti2015"](tmp_path / "data"), "val")
+    dataset = open_dataset("kitti2015", layouts.kitti2015(tmp_path / "data"), "val")
     maps = ErrorMaps(tmp_path / "out", "aanet", [1])
     evaluation = evaluate(match, dataset, model="aanet", observe=maps)
     path = write_report(tmp_path / "out", [evaluation], [maps])
@@ -112,7 +111,7 @@ def test_report_holds_table_protocol_regions_and_pictures(tmp_path: Path) -> Non
 
 
 def test_models_without_a_published_row_stand_alone(tmp_path: Path) -> None:
-    dataset = open_dataset("eth3d", LAYOUTS["eth3d"](tmp_path))
+    dataset = open_dataset("eth3d", layouts.eth3d(tmp_path))
     assert [row[0] for row in result_rows([evaluate(match, dataset, model="aanet")])] == ["aanet"]
 
 

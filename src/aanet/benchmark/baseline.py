@@ -1,0 +1,57 @@
+"""The published way to run these networks, as a baseline to measure against.
+
+NCHW tensors, a Python loop over the candidates, and deformable convolution by `grid_sample`: what the
+released code amounts to where its CUDA operator does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from aanet.models.cost_volume import CorrelationPyramid
+from aanet.models.network import StereoNetwork, StereoOutput
+from aanet.ops.deform_conv import deform_conv2d_grid, using_deform_conv
+
+
+class LoopCorrelationPyramid(CorrelationPyramid):
+    """`CorrelationPyramid`, candidate by candidate."""
+
+    def forward(self, left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
+        """Return one volume per scale."""
+        return [
+            loop_correlation(a, b, count) for a, b, count in zip(left, right, self.candidates, strict=False)
+        ]
+
+
+def loop_correlation(left: Tensor, right: Tensor, candidates: int) -> Tensor:
+    """Eq. 2 with a loop over the candidates; the same values as `correlation_volume`."""
+    batch, _, height, width = left.shape
+    volume = left.new_zeros(batch, candidates, height, width)
+    for d in range(min(candidates, width)):
+        volume[:, d, :, d:] = (left[..., d:] * right[..., : width - d]).mean(dim=1)
+    return volume
+
+
+def as_baseline(network: StereoNetwork) -> Callable[[Tensor, Tensor], StereoOutput]:
+    """Turn a network into the baseline, in place, and return how to call it."""
+    for parameter in network.parameters():
+        parameter.data = parameter.data.contiguous()
+    if isinstance(network.cost_volume, CorrelationPyramid):
+        network.cost_volume = LoopCorrelationPyramid(network.cost_volume.candidates)
+
+    def run(left: Tensor, right: Tensor) -> StereoOutput:
+        with using_deform_conv(deform_conv2d_grid):
+            output: StereoOutput = network(left.contiguous(), right.contiguous())
+        return output
+
+    return run
+
+
+def random_pair(size: tuple[int, int], seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Two normalised noise images [1, 3, H, W]: time and memory do not depend on what they show."""
+    generator = torch.Generator().manual_seed(seed)
+    left, right = torch.randn(2, 1, 3, *size, generator=generator).unbind()
+    return left, right
