@@ -10,6 +10,7 @@ import numpy as np
 from aanet.data.sample import FloatMap, Image
 
 NOISE_LENGTH = 1 << 21
+MIDDLE_GREY = 112.0
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,13 @@ class CameraEffects:
         return CameraEffects((1.0, 1.0, 1.0), 1.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0)
 
 
-def draw_cameras(rng: np.random.Generator) -> tuple[CameraEffects, CameraEffects]:
-    """A left camera, and a right one of the same make that differs a little, now and then a lot."""
-    exposure = np.exp(rng.normal(0.0, 0.22))
+def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:
+    """A left camera, and a right one of the same make that differs a little, now and then a lot.
+
+    `brightness` is the mean of the scene; the exposure draws it towards middle grey, as a light meter does.
+    """
+    metered = np.clip(MIDDLE_GREY / max(brightness, 1.0), 0.75, 2.2)
+    exposure = metered * np.exp(rng.normal(0.0, 0.2))
     cast = np.exp(rng.normal(0.0, 0.05, 3))
     gain = exposure * cast
     noise = float(rng.choice([0.3, 1.0, 2.5, 5.0], p=[0.3, 0.4, 0.2, 0.1]))
@@ -60,7 +65,7 @@ def draw_cameras(rng: np.random.Generator) -> tuple[CameraEffects, CameraEffects
 
 
 def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> Image:
-    """The 8-bit picture that a camera takes of a clean view in 0..255, [H, W, 3]; `noise` is a store of normals."""
+    """The 8-bit picture a camera takes of a clean view in 0..255, [H, W, 3]; `noise` holds normals."""
     height, width = image.shape[:2]
     if camera.vertical_shift:
         move = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, camera.vertical_shift]])
@@ -68,15 +73,13 @@ def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.rand
         image = np.asarray(cv2.warpAffine(image, move, (width, height), flags=flags, borderMode=border))
     if camera.blur > 0.2:
         image = np.asarray(cv2.GaussianBlur(image, (5, 5), camera.blur))
-    light: FloatMap = np.asarray(camera.gain, np.float32) * np.ones((height, 1, 1), np.float32)
+    # OpenCV's arithmetic throughout: numpy is many times slower when it broadcasts over three channels.
+    image = np.asarray(cv2.multiply(image, np.array([*camera.gain, 0.0])), np.float32)
     if camera.vignetting > 0.01:
         x, y = np.linspace(-1, 1, width, dtype=np.float32), np.linspace(-1, 1, height, dtype=np.float32)
-        fall = 1.0 - np.float32(camera.vignetting / 2) * (x[None, :] ** 2 + y[:, None] ** 2)
-        light = light * fall[..., None]
-    image = image * light
-    if camera.read_noise or camera.shot_noise:
-        image += _noise(image, camera, noise, rng)
-    exposed = np.clip(image + np.float32(0.5), 0.0, 255.0).astype(np.uint8)
+        fall = np.float32(1.0) - np.float32(camera.vignetting / 2) * (x[None, :] ** 2 + y[:, None] ** 2)
+        cv2.multiply(image, cv2.merge([fall, fall, fall]), dst=image)
+    exposed = np.asarray(cv2.add(image, _noise(image, camera, noise, rng), dtype=cv2.CV_8U), np.uint8)
     if camera.gamma != 1.0:
         curve = 255.0 * (np.arange(256) / 255.0) ** camera.gamma
         exposed = np.asarray(cv2.LUT(exposed, np.round(curve).astype(np.uint8)), np.uint8)
@@ -86,13 +89,16 @@ def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.rand
 
 
 def _noise(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> FloatMap:
-    """Read noise plus shot noise whose variance grows with the light, from a random place of the store."""
-    start = int(rng.integers(max(noise.size - image.size, 1)))
-    normals = np.resize(noise[start:], image.shape)
-    if not camera.shot_noise:
-        return np.float32(camera.read_noise) * normals
-    variance = image * np.float32(camera.shot_noise**2 / 255.0) + np.float32(camera.read_noise**2)
-    return np.sqrt(np.maximum(variance, np.float32(0.0))) * normals
+    """Noise that grows with the light, from a random place of the store, [H, W, 3]."""
+    if image.size > noise.size:
+        noise = np.resize(noise, image.size + 1)
+    start = int(rng.integers(noise.size - image.size + 1))
+    normals = noise[start : start + image.size].reshape(image.shape)
+    # The spread of read and shot noise together, sqrt(r² + s² I), drawn as the chord between black and white.
+    black = camera.read_noise
+    white = float(np.hypot(camera.read_noise, camera.shot_noise))
+    spread = cv2.addWeighted(image, (white - black) / 255.0, image, 0.0, black)
+    return np.asarray(cv2.multiply(spread, normals), np.float32)
 
 
 def _jpeg(image: Image, quality: int) -> Image:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Cache:
-    """A small least-recently-used store that several threads may share; a copy in another process starts empty."""
+    """A small least-recently-used store that threads may share; a copy in another process starts empty."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -79,7 +79,7 @@ class TextureLibrary:
         return self._photos.get(number, lambda: with_levels(read_photograph(self.photographs[number])))
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Something costly that depends on a texture alone, such as its segments; kept as long as textures are."""
+        """Something costly that depends on a photograph alone, such as its segments; kept beside them."""
         return self._photos.get(key, make)
 
 

@@ -61,7 +61,9 @@ def chair(props: Props, at: At, scale: float) -> list[Facet]:
         legs.append(props.standing([shapes.rectangle(thick, seat, 0.0, seat / 2)], (x, at[1], z), material))
     bars = shapes.grid(int(rng.integers(2, 6)), 2, side, seat * 0.9, thick)
     x, z = at[0] - side * 0.45 * np.sin(yaw), at[2] + side * 0.45 * np.cos(yaw)
-    back = props.standing([b + (0, seat * 0.5) for b in bars], (x, at[1] + seat, z), material, yaw=yaw)
+    back = props.standing(
+        [shapes.moved(b, 0, seat * 0.5) for b in bars], (x, at[1] + seat, z), material, yaw=yaw
+    )
     return [back, *legs, *props.box((at[0], at[1] + seat, at[2]), (side, thick, side), yaw, material)]
 
 
@@ -157,7 +159,8 @@ def rack(props: Props, at: At, scale: float) -> list[Facet]:
         bars = shapes.wheel(radius, int(rng.integers(8, 28)), thick * 2, 0.0, radius)
     else:
         w, h = scale * rng.uniform(0.5, 1.4), scale * rng.uniform(0.4, 1.0)
-        bars = [b + (0, h / 2) for b in shapes.grid(*(int(v) for v in rng.integers(4, 12, 2)), w, h, thick)]
+        columns, rows = (int(v) for v in rng.integers(4, 12, 2))
+        bars = [shapes.moved(b, 0, h / 2) for b in shapes.grid(columns, rows, w, h, thick)]
     yaw = props.facing(at[0], at[2]) + rng.uniform(-0.6, 0.6)
     return [props.standing(bars, at, props.materials.paint(0.05, 0.95, 0.4), None, yaw)]
 

@@ -13,45 +13,42 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.data.sample import FloatMap, Image
+from aanet.data.sample import FloatMap, Image, Mask
 from aanet.data.synthetic.library import VARIANTS, TextureLibrary
 from aanet.data.synthetic.surfaces import Dome, Folds, Matrix, Plane, Relief, Scene, Surface, Texture
 
 Labels = NDArray[np.int32]
-SEED_SPACING = 26  # px between the watershed's seeds
+SEED_SPACING = 13  # px between the watershed's seeds, at half the photograph's size
 SMALLEST_SEGMENT = 0.006  # of the photograph's area
 GROUND_SHARE = 0.35  # of segments that stay on the common ground
 LEAST_DISPARITY = 0.25
 
 
 def segment(image: Image) -> Labels:
-    """Segments of an image by watershed from a grid of seeds, merged by colour; labels 0..N-1, [H, W]."""
+    """Segments 0..N-1 of an image at half its size: watershed from a grid of seeds, merged by colour."""
     height, width = image.shape[:2]
-    half = SEED_SPACING // 2
-    seeds = np.zeros((height, width), np.int32)
-    grid = seeds[half::SEED_SPACING, half::SEED_SPACING]
+    small = cv2.resize(image, (width // 2, height // 2), interpolation=cv2.INTER_AREA)
+    smooth = np.asarray(cv2.GaussianBlur(small, (3, 3), 0.8), np.uint8)
+    seeds = np.zeros(smooth.shape[:2], np.int32)
+    grid = seeds[SEED_SPACING // 2 :: SEED_SPACING, SEED_SPACING // 2 :: SEED_SPACING]
     grid[...] = np.arange(1, grid.size + 1).reshape(grid.shape)
-    smooth = cv2.GaussianBlur(image, (0, 0), 1.2)
-    flooded = cv2.watershed(np.asarray(smooth, np.uint8), seeds)
+    flooded = cv2.watershed(smooth, seeds)
     # The watershed leaves its lines and the frame as -1; they go to the neighbour that a dilation brings.
     grown = cv2.dilate(flooded.astype(np.float32), np.ones((3, 3), np.uint8)).astype(np.int32)
     regions = np.maximum(np.where(flooded < 1, grown, flooded) - 1, 0)
-    return _merge(regions, np.asarray(smooth, np.float32))
+    return _merge(regions, smooth.astype(np.float32))
 
 
 def _merge(regions: Labels, image: FloatMap) -> Labels:
-    """Join neighbouring regions, the most alike first, until the rest differ; then the smallest remainders."""
+    """Join neighbouring regions, the most alike first, until the rest differ; then the smallest ones left."""
     count = int(regions.max()) + 1
     flat = regions.ravel()
     area = np.bincount(flat, minlength=count).astype(np.float64)
     sums = np.stack([np.bincount(flat, image[..., k].ravel(), count) for k in range(3)], 1)
     pairs = np.concatenate(
-        [
-            np.stack([regions[:, :-1].ravel(), regions[:, 1:].ravel()], 1),
-            np.stack([regions[:-1].ravel(), regions[1:].ravel()], 1),
-        ]
+        [_touching(regions[:, :-1], regions[:, 1:], count), _touching(regions[:-1], regions[1:], count)]
     )
-    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    pairs = np.stack(np.divmod(np.unique(pairs), count), 1)  # each pair of neighbours once
     parent = np.arange(count)
 
     def root(i: int) -> int:
@@ -72,6 +69,13 @@ def _merge(regions: Labels, image: FloatMap) -> Labels:
                 sums[a] += sums[b]
     roots = np.array([root(i) for i in range(count)])
     return np.unique(roots, return_inverse=True)[1].astype(np.int32)[regions]
+
+
+def _touching(a: Labels, b: Labels, count: int) -> NDArray[np.int64]:
+    """For every place where two regions meet, one number for the two: low label × count + high label."""
+    differ = a != b
+    first, second = a[differ].astype(np.int64), b[differ].astype(np.int64)
+    return np.asarray(np.minimum(first, second) * count + np.maximum(first, second))
 
 
 @dataclass(frozen=True)
@@ -95,16 +99,16 @@ def photo_scene(
     picture = _picture(library, number)
     labels = library.derived(("segments", number), lambda: segment(picture.levels[0]))
     magnified = rng.uniform(0.9, 1.5)
-    reach = np.array([(width + near) / magnified, height / magnified])
-    extra = np.maximum(np.ceil((reach + 4 - labels.shape[::-1]) / 2), 0).astype(int)
-    wide = cv2.copyMakeBorder(labels, extra[1], extra[1], extra[0], extra[0], cv2.BORDER_REFLECT_101)
-    corner = rng.random(2) * (np.array(wide.shape[::-1]) - reach - 2) + 1.0
+    reach = np.array([(width + near) / magnified, height / magnified])  # in pixels of the photograph
+    extra = np.maximum(np.ceil((reach + 4) / 4 - np.array(labels.shape[::-1]) / 2), 0).astype(int)
+    wide = cv2.copyMakeBorder(labels, extra[1], extra[1], extra[0], extra[0], cv2.BORDER_REFLECT)
+    corner = rng.random(2) * (2 * np.array(wide.shape[::-1]) - reach - 2) + 1.0
     to_labels = np.array([[1 / magnified, 0, corner[0]], [0, 1 / magnified, corner[1]], [0, 0, 1.0]])
-    to_picture = np.array([[1.0, 0, -extra[0]], [0, 1.0, -extra[1]], [0, 0, 1.0]]) @ to_labels
+    to_picture = np.array([[1.0, 0, -2.0 * extra[0]], [0, 1.0, -2.0 * extra[1]], [0, 0, 1.0]]) @ to_labels
     ground = _ground(rng, size, near)
-    sheets = _sheets(rng, np.asarray(wide, np.int32), to_labels, to_picture, picture, ground, size)
-    sheets.sort(key=lambda sheet: _middle(sheet))
-    return Scene("photo", size, (_fill(rng, _picture(library, behind), ground, size, near), *sheets))
+    sheets = _sheets(rng, np.asarray(wide, np.int32), to_labels, to_picture, picture, ground)
+    sheets.sort(key=_middle)
+    return Scene("photo", size, (_fill(rng, _picture(library, behind), ground, size), *sheets))
 
 
 def _pick(rng: np.random.Generator, library: TextureLibrary) -> int:
@@ -121,22 +125,18 @@ def _ground(rng: np.random.Generator, size: tuple[int, int], near: float) -> _Gr
     height, width = size
     far = max(near * rng.uniform(0.05, 0.5), LEAST_DISPARITY)
     rise = rng.uniform(0.0, 0.6) * (near - far) / height
-    tilt = rng.normal(0.0, 0.1) * (near - far) / width
-    c = far + abs(tilt) * width - tilt * width / 2
-    return _Ground(Plane(tilt, rise, c), far, near)
+    tilt = float(np.clip(rng.normal(0.0, 0.1), -0.2, 0.2)) * (near - far) / width
+    return _Ground(Plane(tilt, rise, far + abs(tilt) * width - tilt * width / 2), far, near)
 
 
-def _fill(
-    rng: np.random.Generator, picture: Texture, ground: _Ground, size: tuple[int, int], near: float
-) -> Surface:
+def _fill(rng: np.random.Generator, picture: Texture, ground: _Ground, size: tuple[int, int]) -> Surface:
     """The photograph behind all sheets."""
     height, width = size
     scale = rng.uniform(0.6, 1.1)
     back = np.array([[scale, 0, rng.uniform(0, 60)], [0, scale, rng.uniform(0, 60)], [0, 0, 1.0]])
-    mask = np.ones((height + 4, width + int(near) + 6), np.float32)
+    mask = np.ones((height + 4, width + int(ground.near) + 6), np.float32)
     to_mask = np.array([[1.0, 0, 1.5], [0, 1.0, 1.5], [0, 0, 1.0]])
-    disparity = max(0.6 * ground.far, 0.5 * LEAST_DISPARITY)
-    return Surface(Plane(0.0, 0.0, disparity), mask, to_mask, picture, back)
+    return Surface(Plane(0.0, 0.0, 0.4 * ground.far), mask, to_mask, picture, back)
 
 
 def _sheets(
@@ -146,58 +146,68 @@ def _sheets(
     to_picture: Matrix,
     picture: Texture,
     ground: _Ground,
-    size: tuple[int, int],
 ) -> list[Surface]:
-    """One sheet for every segment that either view can show."""
-    missing = rng.choice([0.0, 0.0, 0.25])  # of segments left out, so that the photograph behind is seen
+    """One sheet for all segments on the ground, and one for every other that a view can show."""
     count = int(labels.max()) + 1
-    fate = rng.random((count, 2))
+    fate = rng.random(count)
+    missing = rng.choice([0.0, 0.0, 0.2])  # of segments left out, so that the photograph behind is seen
+    number = np.arange(1, count + 1)
+    number[fate < GROUND_SHARE] = 0
+    number[fate > 1.0 - missing] = -1
+    labels = number[labels].astype(np.int32)
     sheets = []
-    for number, (x, y, w, h) in enumerate(_boxes(labels, count)):
-        if w == 0 or fate[number, 0] < missing:
+    for index, (x, y, w, h) in enumerate(_boxes(labels, count + 1)):
+        if w == 0:
             continue
-        x0, y0 = max(x - 3, 0), max(y - 3, 0)
-        inside = (labels[y0 : y + h + 3, x0 : x + w + 3] == number).astype(np.float32)
-        # Stretched beyond one half, so that neighbours overlap and nothing shines through their seam.
-        mask = np.minimum(
-            np.asarray(cv2.GaussianBlur(inside, (0, 0), 0.8)) * np.float32(1.7), np.float32(1.0)
-        )
-        shift = np.array([[1.0, 0, -x0], [0, 1.0, -y0], [0, 0, 1.0]])
-        low, high = np.linalg.solve(to_labels, np.array([[x, x + w], [y, y + h], [1, 1]]))[:2].T
-        box = (float(low[0]), float(low[1]), float(high[0]), float(high[1]))
-        plane, relief = _depth(rng, ground, box, fate[number, 1] < GROUND_SHARE)
+        x0, y0 = max(x - 2, 0), max(y - 2, 0)
+        mask = _mask(labels[y0 : y + h + 2, x0 : x + w + 2] == index)
+        shift = np.array([[1.0, 0, -2.0 * x0], [0, 1.0, -2.0 * y0], [0, 0, 1.0]])
+        (sx, _, tx), (_, sy, ty), _ = to_labels.tolist()
+        box = ((2 * x - tx) / sx, (2 * y - ty) / sy, (2 * (x + w) - tx) / sx, (2 * (y + h) - ty) / sy)
+        plane, relief = (ground.plane, None) if index == 0 else _depth(rng, ground, box)
         sheets.append(Surface(plane, mask, shift @ to_labels, picture, to_picture, relief=relief))
     return sheets
 
 
+def _mask(inside: Mask) -> FloatMap:
+    """Coverage at the photograph's size from a segment at half of it.
+
+    Its edge is smoothed, sharpened, and moved out by half a pixel: neighbours overlap and nothing shines
+    through the seam.
+    """
+    height, width = inside.shape
+    small = cv2.GaussianBlur(inside.astype(np.float32), (3, 3), 0.8)
+    large = cv2.resize(small, (2 * width, 2 * height), interpolation=cv2.INTER_LINEAR)
+    sharp = np.asarray(large, np.float32) * np.float32(2.5) - np.float32(0.55)
+    return np.asarray(np.clip(sharp, 0.0, 1.0))
+
+
 def _boxes(labels: Labels, count: int) -> list[tuple[int, int, int, int]]:
-    """Bounding boxes x, y, width, height of every label; width 0 where it does not occur."""
+    """Bounding boxes x, y, width, height of the labels 0..count-1; width 0 where one does not occur."""
     edges = []
     for lines in (labels.T, labels):
-        seen = np.zeros((len(lines), count), bool)  # line i shows label j
+        seen = np.zeros((len(lines), count + 1), bool)  # line i shows label j; the last column takes -1
         seen[np.arange(len(lines))[:, None], lines] = True
         first, last = seen.argmax(axis=0), len(lines) - seen[::-1].argmax(axis=0)
         edges.append((first, np.where(seen.any(axis=0), last - first, 0)))
     (x, w), (y, h) = edges
-    return [(int(i), int(j), int(k), int(m)) for i, j, k, m in zip(x, y, w, h, strict=True)]
+    return [(int(x[i]), int(y[i]), int(w[i]), int(h[i])) for i in range(count)]
 
 
 def _depth(
-    rng: np.random.Generator, ground: _Ground, box: tuple[float, float, float, float], on_ground: bool
+    rng: np.random.Generator, ground: _Ground, box: tuple[float, float, float, float]
 ) -> tuple[Plane, Relief | None]:
     """The plane of a sheet and its relief, kept within the scene's range over the sheet's box."""
-    if on_ground:
-        return ground.plane, None
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     half_w, half_h = (box[2] - box[0]) / 2, (box[3] - box[1]) / 2
     base = float(np.clip(ground.at(x, box[3]), ground.far, ground.near))
     room = ground.near - base
     centre = base + room * rng.random() ** 1.5
     span = min(ground.near - centre, centre - 0.5 * ground.far - LEAST_DISPARITY)
-    a, b = rng.normal(0.0, (0.06, 0.1))
-    a *= min(1.0, max(span, 0.0) / (abs(a) * half_w + abs(b) * half_h + 1e-6))
-    b *= min(1.0, max(span, 0.0) / (abs(a) * half_w + abs(b) * half_h + 1e-6))
-    plane = Plane(float(a), float(b), float(centre - a * x - b * y))
+    a, b = (float(v) for v in rng.normal(0.0, (0.06, 0.1)))
+    shrink = min(1.0, max(span, 0.0) / (abs(a) * half_w + abs(b) * half_h + 1e-6))
+    a, b = a * shrink, b * shrink
+    plane = Plane(a, b, centre - a * x - b * y)
     spare = min(max(span - abs(a) * half_w - abs(b) * half_h, 0.0), 0.12 * ground.near)
     kind = rng.random()
     if kind < 0.2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int
         corners = [(a[0], 0.0, a[1]), (b[0], 0.0, b[1]), (b[0], high, b[1]), (a[0], high, a[1])]
         side = props.sheet(corners, wall if rng.random() < 0.7 else pick("wall"), group)
         stage.background.append([side, *_pictures(props, side)])
-    _scatter(props, INDOORS, int(rng.integers(4, 9)), 1.2, depth * 0.95)
+    _scatter(props, INDOORS, int(rng.integers(4, 8)), 1.2, depth * 0.95)
     return stage.build(near)
 
 
@@ -131,11 +132,9 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
     view = _viewpoint(rng, size, rng.uniform(1.2, 2.2), rng.normal(0.03, 0.05), rng.normal(0.0, 0.2))
     props = _props(rng, library, view, "street")
     stage, pick = props.stage, props.materials.pick
-    sky = pick("sky")
-    blue = rng.uniform((0.75, 0.85, 0.95), (1.1, 1.15, 1.25))
-    _backdrop(props, 400.0, Material(sky.texture, 0.5, (blue[0], blue[1], blue[2])))
+    _backdrop(props, 3000.0, Material(pick("sky").texture, 0.6))
     half = rng.uniform(3.0, 6.0)
-    ground = [(-90.0, 0, -5), (90, 0, -5), (90, 0, 300), (-90, 0, 300)]
+    ground = [(-90.0, 0.0, -5.0), (90.0, 0.0, -5.0), (90.0, 0.0, 300.0), (-90.0, 0.0, 300.0)]
     stage.background.append([props.sheet(ground, pick("road")), *_road(props, half)])
     for side in (-1.0, 1.0):
         z, setback = rng.uniform(-4, 6), half + rng.uniform(2.0, 6.0)
@@ -162,7 +161,7 @@ def _road(props: Props, half: float) -> list[Facet]:
         return Facet([view.to_camera(c) for c in corners], material, decal=True)
 
     dash, x = rng.uniform(2, 5), rng.normal(0, 0.5)
-    return [
+    found = [
         strips([(half, half + 30, -5, 300), (-half - 30, -half, -5, 300)], props.materials.pick("verge")),
         strips(
             [(half, half + 0.2, -5, 300), (-half - 0.2, -half, -5, 300)],
@@ -173,6 +172,11 @@ def _road(props: Props, half: float) -> list[Facet]:
             Material(flat((0.85, 0.85, 0.8))),
         ),
     ]
+    if rng.random() < 0.5:  # houses and trees out of view shade the road
+        edges = np.cumsum(rng.uniform(2, 14, 6))
+        shade = strips([(-30, 30, edges[k], edges[k + 1]) for k in (0, 2, 4)], Material(flat((0, 0, 0))))
+        found.append(replace(shade, opacity=float(rng.uniform(0.3, 0.7)), blur=1.0))
+    return found
 
 
 def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
@@ -191,7 +195,7 @@ def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int
     relief = props.folds(rng.uniform(0.3, 1.0), True) if cloth else None
     hung = [] if cloth else _pictures(props, back)[1:]
     stage.background.append([Facet(back.contours, back.material, relief=relief), *hung])
-    _scatter(props, ON_A_TABLE, int(rng.integers(7, 14)), far * 0.55, far * 0.97, 0.3 * far)
+    _scatter(props, ON_A_TABLE, int(rng.integers(6, 12)), far * 0.55, far * 0.97, 0.3 * far)
     return stage.build(near)
 
 

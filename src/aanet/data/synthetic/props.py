@@ -102,7 +102,7 @@ class Props:
         material: Material,
         front: Material | None = None,
     ) -> list[Facet]:
-        """The faces of a box that the camera sees; `at` is the centre of its base, `size` width, height, depth."""
+        """The faces of a box that the camera sees; `at`: centre of the base, `size`: width, height, depth."""
         w, h, d = size
         corner = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)], np.float64)
         local = (corner - (0.5, 0.0, 0.5)) * (w, h, d)

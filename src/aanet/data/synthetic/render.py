@@ -114,18 +114,25 @@ def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     height, width = scene.size
     sign = np.float32(1.0 if right else -1.0)
     there = np.arange(width, dtype=np.float32)[None, :] + sign * view.disparity
-    visible = (there >= 0) & (there <= width - 1)
-    before = np.clip(there, 0, width - 1).astype(np.int32)
-    rows = np.arange(height, dtype=np.int32)[:, None] * width
+    visible: Mask = (there >= 0) & (there <= width - 1)
+    before = np.clip(there, 0, width - 2).astype(np.intp)
+    before += np.arange(height)[:, None] * width
     owners = other.owner.ravel()
-    same = (owners[rows + before] == view.owner) & (
-        owners[rows + np.minimum(before + 1, width - 1)] == view.owner
+    same = (owners.take(before) == view.owner) & (owners[1:].take(before) == view.owner)
+    (doubtful,) = np.nonzero((visible & ~same).ravel())
+    if doubtful.size == 0:
+        return visible
+    disparity, own = view.disparity.ravel()[doubtful], view.owner.ravel()[doubtful]
+    # Nearly all of them lie behind a surface that covers both neighbours and is nearer at both.
+    at, nearness = before.ravel()[doubtful], other.disparity.ravel()
+    covered = (owners[at] == owners[at + 1]) & (
+        np.minimum(nearness[at], nearness[at + 1]) > disparity + NEARER
     )
-    y, x = np.nonzero(visible & ~same)
-    if y.size:
-        visible[y, x] = ~_hidden(
-            scene, there[y, x], y.astype(np.float32), view.disparity[y, x], view.owner[y, x], right
-        )
+    visible.ravel()[doubtful[covered]] = False
+    open_ = ~covered
+    doubtful = doubtful[open_]
+    x, y = there.ravel()[doubtful], (doubtful // width).astype(np.float32)
+    visible.ravel()[doubtful] = ~_hidden(scene, x, y, disparity[open_], own[open_], right)
     return visible
 
 

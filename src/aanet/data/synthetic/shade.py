@@ -14,6 +14,7 @@ from aanet.data.synthetic.window import Window
 
 FAINT = np.float32(1 / 512)  # less cannot change a pixel by half a grey level
 ONE_LEVEL = 0.75  # octaves of detail across a surface that one level of its texture can serve
+DETAIL_GRID = 32
 _LINEAR = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 
 
@@ -59,19 +60,21 @@ def _light(surface: Surface, window: Window) -> FloatMap | None:
     light: FloatMap | None = None
     if any(shading.falloff):
         (sx, sy), (cx, cy) = shading.falloff, shading.centre
-        light = np.float32(sx) * window.left_x + (np.float32(sy) * window.y + np.float32(1 - sx * cx - sy * cy))
+        light = np.float32(sx) * window.left_x + (
+            np.float32(sy) * window.y + np.float32(1 - sx * cx - sy * cy)
+        )
     if surface.relief is not None and any(shading.relief):
         gx, gy = surface.relief.gradient(window.left_x, window.y)
         bent = np.float32(shading.relief[0]) * gx + np.float32(shading.relief[1]) * gy + np.float32(1.0)
         light = bent if light is None else light * bent
-    return None if light is None else np.clip(light, np.float32(0.25), np.float32(1.8))
+    return None if light is None else np.asarray(np.clip(light, 0.25, 1.8))
 
 
 def _spot(gloss: Gloss, window: Window, right: bool) -> FloatMap:
     """A highlight, where this camera sees it."""
     x = (window.x - np.float32(gloss.x - (gloss.disparity if right else 0.0))) / np.float32(gloss.width)
     y = (window.y - np.float32(gloss.y)) / np.float32(gloss.height)
-    return np.float32(255.0 * gloss.strength) * np.exp(-x * x) * np.exp(-y * y)
+    return np.asarray(np.float32(255.0 * gloss.strength) * np.exp(-x * x) * np.exp(-y * y))
 
 
 def _textured(surface: Surface, window: Window) -> FloatMap:
@@ -85,13 +88,13 @@ def _textured(surface: Surface, window: Window) -> FloatMap:
     colour: FloatMap = np.zeros((height, width, 3), np.float32)
     for level in range(int(low), int(np.ceil(high)) + 1):
         share = np.maximum(np.float32(1.0) - np.abs(detail - np.float32(level)), np.float32(0.0))
+        share = np.asarray(cv2.resize(share, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
         x, y, w, h = cv2.boundingRect((share > FAINT).view(np.uint8))
         if w == 0:
             continue
         inside = slice(y, y + h), slice(x, x + w)
-        share = np.ascontiguousarray(share[inside])
         part = _sample_level(surface, window.crop(x, y, w, h), level)
-        cv2.multiply(part, cv2.merge([share, share, share]), dst=part)
+        cv2.multiply(part, cv2.merge([share[inside]] * 3), dst=part)
         cv2.add(colour[inside], part, dst=colour[inside])
     return colour
 
@@ -118,11 +121,16 @@ def _range_of_detail(homography: Matrix, window: Window, coarsest: int) -> tuple
 
 
 def _detail(homography: Matrix, window: Window, base: float, coarsest: int) -> FloatMap:
-    """log2 of texels per pixel, [h, w]."""
+    """log2 of texels per pixel on a coarse square grid over the window, for it changes slowly."""
+    width, height = window.size
+    columns = np.linspace(0, width - 1, DETAIL_GRID).astype(np.intp)
+    rows = np.linspace(0, height - 1, DETAIL_GRID).astype(np.intp)
+    left_x, y = window.left_x, window.y[rows]
+    x = left_x[:, columns] if len(left_x) == 1 else left_x[rows[:, None], columns]
     h20, h21, h22 = homography[2].astype(np.float32)
-    w = np.abs(h20 * window.left_x + (h21 * window.y + h22))
+    w = np.abs(h20 * x + (h21 * y + h22))
     detail = np.float32(base) - np.float32(1.5) * np.log2(np.maximum(w, np.float32(1e-9)))
-    return np.clip(detail, np.float32(0), np.float32(coarsest))
+    return np.asarray(np.clip(np.broadcast_to(detail, (DETAIL_GRID, DETAIL_GRID)), 0.0, float(coarsest)))
 
 
 def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
@@ -146,7 +154,7 @@ def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
 
 
 def _mirrored(texture: Image, matrix: Matrix, size: tuple[int, int]) -> tuple[Image, Matrix]:
-    """The mirrored repeats of a texture that a warp needs, laid out: OpenCV is slow beyond an image's edge."""
+    """The mirrored repeats of a texture that a warp needs, laid out, as OpenCV is slow beyond an edge."""
     w, h = size[0] - 1.0, size[1] - 1.0
     u, v, scale = matrix @ np.array([[0, w, 0, w], [0, 0, h, h], [1, 1, 1, 1]])
     if scale.min() <= 0 < scale.max():

@@ -36,14 +36,16 @@ def blob(rng: Generator, roughness: float = 0.3, points: int = 96) -> Contour:
     for k in range(1, 9):
         r += roughness * rng.normal() / k**1.2 * np.cos(k * t + rng.uniform(0, 7)) * 0.6
     r = np.clip(r, 0.25, 1.8)
-    return np.stack([r * np.cos(t), r * np.sin(t)], 1) / r.max()
+    return np.asarray(np.stack([r * np.cos(t), r * np.sin(t)], 1) / r.max())
 
 
-def foliage(rng: Generator, points: int = 90) -> Contour:
-    """A clump of leaves: a blob whose outline is a row of pointed tips."""
-    outline = blob(rng, 0.5, points)
-    depth = np.where(np.arange(points) % 3 == 0, rng.uniform(1.05, 1.4, points), rng.uniform(0.75, 1.0, points))
-    return outline * depth[:, None]
+def foliage(rng: Generator, points: int = 150) -> Contour:
+    """A clump of leaves: a blob with a ragged outline."""
+    tips = rng.uniform(0.82, 1.0, points)
+    tips[::2] += rng.uniform(0.05, 0.25, len(tips[::2]))
+    turn = rng.normal(0.0, 0.03, points)
+    outline = blob(rng, 0.5, points) * tips[:, None]
+    return np.stack([outline[:, 0] - turn * outline[:, 1], outline[:, 1] + turn * outline[:, 0]], 1)
 
 
 def leaf(length: float, width: float, bend: float, angle: float) -> Contour:
@@ -58,7 +60,12 @@ def leaf(length: float, width: float, bend: float, angle: float) -> Contour:
 def rotate(contour: Contour, angle: float) -> Contour:
     """The contour turned anticlockwise."""
     cos, sin = np.cos(angle), np.sin(angle)
-    return contour @ np.array([[cos, sin], [-sin, cos]])
+    return np.asarray(contour @ np.array([[cos, sin], [-sin, cos]]))
+
+
+def moved(contour: Contour, x: float, y: float) -> Contour:
+    """The contour shifted."""
+    return np.asarray(contour + np.array([x, y]))
 
 
 def bar(x0: float, y0: float, x1: float, y1: float, width: float) -> Contour:

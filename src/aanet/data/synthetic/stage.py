@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,8 @@ from aanet.data.synthetic.placement import (
     place_facet,
 )
 from aanet.data.synthetic.surfaces import Gloss, Matrix, Plane, Scene, Shading, Surface
+
+MOST_ENLARGED = 0.6  # of the density asked for
 
 
 @dataclass
@@ -89,31 +92,34 @@ class Stage:
     def _texture_map(self, facet: Facet, place: Placement) -> Matrix:
         """Left pixels to texels: pixels to metres on the facet's plane, then to the density asked for."""
         view, q = self.view, place.q
-        up = view.rotation @ np.array([0.0, -1.0, 0.0])
-        normal = q / np.linalg.norm(q)
-        ahead = view.rotation @ np.array([0.0, 0.0, 1.0])
-        u = cross(normal, up if abs(normal @ up) < 0.97 else ahead)
-        u /= np.linalg.norm(u)
+        normal = q / math.sqrt(float(q @ q))
+        up, ahead = -view.rotation[:, 1], view.rotation[:, 2]
+        u = cross(normal, up if abs(float(normal @ up)) < 0.97 else ahead)
+        u /= math.sqrt(float(u @ u))
         v = cross(normal, u)
-        origin = facet.contours[0].mean(axis=0)
+        origin = facet.contours[0][0]
+        plane = np.stack([u - float(origin @ u) * q, v - float(origin @ v) * q, q])
         inverse = np.array([[1, 0, -view.cx], [0, 1, -view.cy], [0, 0, view.focal]]) / view.focal
-        metres = np.stack([u - (origin @ u) * q, v - (origin @ v) * q, q]) @ inverse
-        w = float(metres[2] @ (*place.near_pixel, 1.0))
-        metres_per_pixel = np.sqrt(abs(np.linalg.det(metres)) / abs(w) ** 3)
-        scale = facet.material.density / max(metres_per_pixel, 1e-9)
-        cos, sin = scale * np.cos(facet.material.angle), scale * np.sin(facet.material.angle)
+        metres = plane @ inverse
+        (x, y), (wx, wy, w1) = place.near_pixel, metres[2].tolist()
+        # |det(plane)| is 1 · q · normal; a homography magnifies areas by its determinant over w³.
+        magnified = math.sqrt(float(q @ normal)) / view.focal / abs(wx * x + wy * y + w1) ** 1.5
+        scale = facet.material.density / max(magnified, 1e-9)
+        cos, sin = scale * math.cos(facet.material.angle), scale * math.sin(facet.material.angle)
         turned = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ metres
-        return self._shift_into(facet.material, turned, place.seen) @ turned
+        return self._fit(facet.material, turned, place.seen) @ turned
 
-    def _shift_into(self, material: Material, texture_map: Matrix, seen: Points) -> Matrix:
-        """Move the texture so that the facet shows a random part of it, and its mirrored repeats only if it must."""
-        texels = np.column_stack([seen, np.ones(len(seen))]) @ texture_map.T
+    def _fit(self, material: Material, texture_map: Matrix, seen: Points) -> Matrix:
+        """Show a random part of the texture, enlarged a little if that avoids its mirrored repeats."""
+        texels = seen @ texture_map[:, :2].T + texture_map[:, 2]
         texels = texels[:, :2] / texels[:, 2:]
         low, span = texels.min(axis=0), np.ptp(texels, axis=0)
         height, width = material.texture.levels[0].shape[:2]
-        slack = np.array([width, height]) - 1 - span
-        shift = self.rng.random(2) * np.maximum(slack, 0.0) + np.minimum(slack, 0.0) / 2 - low
-        return np.array([[1.0, 0.0, shift[0]], [0.0, 1.0, shift[1]], [0.0, 0.0, 1.0]])
+        size = np.array([width - 1.0, height - 1.0])
+        scale = float(np.clip((size / np.maximum(span, 1.0)).min(), MOST_ENLARGED, 1.0))
+        slack = size - scale * span
+        shift = self.rng.random(2) * np.maximum(slack, 0.0) + np.minimum(slack, 0.0) / 2 - scale * low
+        return np.array([[scale, 0.0, shift[0]], [0.0, scale, shift[1]], [0.0, 0.0, 1.0]])
 
     def _shading(self, facet: Facet, place: Placement, plane: Plane, extent: Extent) -> Shading:
         normal = -place.q / np.linalg.norm(place.q)  # towards the camera

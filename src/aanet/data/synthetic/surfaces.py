@@ -33,7 +33,7 @@ class Plane:
 
     def disparity(self, x: FloatMap, y: FloatMap) -> FloatMap:
         """Disparity where the left camera sees the surface at (x, y)."""
-        return np.float32(self.a) * x + (np.float32(self.b) * y + np.float32(self.c))
+        return np.asarray(np.float32(self.a) * x + (np.float32(self.b) * y + np.float32(self.c)))
 
     def seen_from_right(self) -> Plane:
         """The same plane on the right pixel grid: d = (a x_right + b y + c) / (1 - a)."""
@@ -194,24 +194,18 @@ class Surface:
     @cached_property
     def left_box(self) -> Box:
         """The rectangle of the left view that holds the mask."""
-        x, y = self._corners
-        return float(x.min()), float(y.min()), float(x.max()), float(y.max())
+        h, w = self.mask.shape
+        (sx, _, tx), (_, sy, ty), _ = self.mask_from_left.tolist()
+        return -tx / sx, -ty / sy, (w - 1 - tx) / sx, (h - 1 - ty) / sy
 
     @cached_property
     def right_box(self) -> Box:
         """The rectangle of the right view that holds the mask."""
-        x, y = self._corners
+        x0, y0, x1, y1 = self.left_box
         low, high = (0.0, 0.0) if self.relief is None else self.relief.bounds()
-        moved = x - (self.plane.a * x + self.plane.b * y + self.plane.c)
-        return float(moved.min()) - high, float(y.min()), float(moved.max()) - low, float(y.max())
-
-    @cached_property
-    def _corners(self) -> tuple[Matrix, Matrix]:
-        """Left positions x [4] and y [4] of the corners of the mask, which is never turned."""
-        h, w = self.mask.shape
-        m = self.mask_from_left
-        x, y = (np.array([0.0, w - 1.0]) - m[0, 2]) / m[0, 0], (np.array([0.0, h - 1.0]) - m[1, 2]) / m[1, 1]
-        return np.concatenate((x, x)), np.repeat(y, 2)
+        a, b, c = self.plane.a, self.plane.b, self.plane.c
+        moved = [x - (a * x + b * y + c) for x in (x0, x1) for y in (y0, y1)]
+        return min(moved) - high, y0, max(moved) - low, y1
 
     @property
     def seen_by_right(self) -> bool:

@@ -20,7 +20,7 @@ def hue_colour(rng: Generator, saturation: float = 0.5, low: float = 0.2, high: 
     value = rng.uniform(low, high)
     # Most things are of earth, wood, brick or skin; the rest of the circle is rarer.
     hue = rng.normal(0.07, 0.05) if rng.random() < 0.55 else rng.random()
-    pure = np.clip(np.abs((hue + np.array([0.0, 1 / 3, 2 / 3])) % 1.0 * 6 - 3) - 1, 0, 1)
+    pure = np.clip(np.abs((hue + np.array([0.0, 2 / 3, 1 / 3])) % 1.0 * 6 - 3) - 1, 0, 1)
     s = saturation * rng.random()
     return np.asarray(value * (1 - s + s * pure), np.float32)
 
@@ -38,7 +38,7 @@ def fractal_noise(
         total += np.float32(weight) * cv2.resize(grid, (SIZE, SIZE), interpolation=cv2.INTER_CUBIC)
         weight *= persistence
     low, high = float(total.min()), float(total.max())
-    return (total - np.float32(low)) / np.float32(high - low + 1e-6)
+    return np.asarray((total - np.float32(low)) / np.float32(high - low + 1e-6))
 
 
 def ramp(values: FloatMap, colours: list[Colour]) -> Image:
@@ -212,6 +212,15 @@ def grass(rng: Generator) -> Image:
     return image
 
 
+def sky(rng: Generator) -> Image:
+    """Blue, hazy or overcast, paler towards the bottom, with or without clouds."""
+    zenith = np.array([0.35, 0.55, 0.85]) * rng.uniform(0.7, 1.1) + rng.uniform(0.0, 0.35)
+    haze = np.array([0.85, 0.9, 0.95]) * rng.uniform(0.85, 1.1)
+    height = np.linspace(0, 1, SIZE, dtype=np.float32)[:, None]
+    cover = np.clip(fractal_noise(rng, 2, 6, 0.55, stretch=0.7) * rng.choice([0.0, 0.6, 1.6]) - 0.3, 0, 1)
+    return ramp(np.clip(height + cover, 0, 1), [np.float32(zenith), np.float32(haze)])
+
+
 def print_(rng: Generator) -> Image:
     """Paper, labels, book covers: lines of words on a light page with a few blocks of colour."""
     image = _canvas(hue_colour(rng, 0.2, 0.75, 1.0))
@@ -267,7 +276,7 @@ def dead_leaves(rng: Generator) -> Image:
 def _modulate(image: Image, noise: FloatMap, strength: float) -> Image:
     """Dirt and wear: multiply by noise around one."""
     factor = 1.0 + np.float32(strength) * (noise - np.float32(0.5))
-    return np.clip(image * factor[..., None], 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(image * factor[..., None], 0, 255), np.uint8)
 
 
 GENERATORS: dict[str, Callable[[Generator], Image]] = {
@@ -283,6 +292,7 @@ GENERATORS: dict[str, Callable[[Generator], Image]] = {
     "cobbles": cobbles,
     "weave": weave,
     "grass": grass,
+    "sky": sky,
     "print": print_,
     "facade": facade,
     "dead_leaves": dead_leaves,

@@ -24,7 +24,7 @@ PLACES: dict[str, Place] = {
     "flying": flying,
     "photo": photo_scene,
 }
-KIND_WEIGHTS: dict[str, float] = {"room": 2, "street": 2, "table_top": 2.5, "flying": 1, "photo": 2.5}
+KIND_WEIGHTS: dict[str, float] = {"room": 2, "street": 2, "table_top": 2.5, "flying": 0.8, "photo": 2.7}
 SMALLEST_SIDE = 32
 MAX_DISPARITY_RANGE = (8, 1024)
 
@@ -71,7 +71,7 @@ class SyntheticWorld:
         rng = self._generator(0, index)
         scene = self._scene(rng)
         clean = render_scene(scene)
-        left, right = draw_cameras(rng)
+        left, right = draw_cameras(rng, float(clean.left[::4, ::4].mean()))
         noise = self._noise.get("normals", self._make_noise)
         return StereoSample(
             name=f"{self.name}/{self.seed}/{index:06d}-{scene.kind}",
@@ -93,11 +93,11 @@ class SyntheticWorld:
         return PLACES[kind](rng, self.library, self.size, self._nearest_disparity(rng))
 
     def _nearest_disparity(self, rng: np.random.Generator) -> float:
-        """The largest disparity of a scene: mostly 30 to 100 px as in real data, now and then up to the limit."""
+        """The largest disparity of a scene: mostly 30 to 100 px as in real data, at times up to the limit."""
         limit = min(0.98 * self.max_disparity, 0.6 * self.size[1])
         middle = min(100.0, limit)
         chance = rng.random()
-        low, high = (0.3 * middle, middle) if chance < 0.68 else (middle, limit)
+        low, high = (0.3 * middle, middle) if chance < 0.82 else (middle, limit)
         if chance < 0.12:
             low, high = 0.12 * middle, 0.3 * middle
         return float(low * (high / low) ** rng.random())
