@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 
 from aanet import __version__
+from aanet.cli.benchmark import benchmark
 from aanet.cli.convert import convert
 from aanet.cli.data_check import check
+from aanet.cli.data_preview import preview
 from aanet.cli.data_stats import stats
+from aanet.cli.data_synthesize import synthesize
 from aanet.cli.evaluate import evaluate
 from aanet.cli.models import models
 from aanet.cli.pseudo_label import pseudo_label
@@ -26,6 +29,7 @@ app = typer.Typer(
 )
 
 app.command()(models)
+app.command()(benchmark)
 app.command()(convert)
 app.command()(evaluate)
 app.command()(train)
@@ -34,6 +38,8 @@ app.command("pseudo-label")(pseudo_label)
 data = typer.Typer(help="Look at datasets, and make a procedural one.", no_args_is_help=True)
 data.command()(check)
 data.command()(stats)
+data.command()(synthesize)
+data.command()(preview)
 app.add_typer(data, name="data")
 
 

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _LEGEND = """\
+M par      millions of parameters
 G MACs     by the paper's rules: the features of one image, no transposed 3D convolutions
 all        what is multiplied for a pair: both images, every convolution
-3D, deform, CSA   3D convolutions, deformable convolutions, cross-scale modules, as in the paper's table 2
-mult.      height and width must be multiples of this (the matcher pads)
+3D, def, CSA   3D convolutions, deformable convolutions, cross-scale modules, as in the paper's table 2
+mult       height and width must be multiples of this (the matcher pads)
 *          weights come with the package
-(paper)    published for 576×960"""
+paper      published for 576×960"""
 
 
 def models(
@@ -75,7 +76,7 @@ def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
     )
     table.add_column("name", no_wrap=True)
-    for heading in ("M par.", "(paper)", "G MACs", "(paper)", "all", "3D", "deform", "CSA", "mult."):
+    for heading in ("M par", "paper", "G MACs", "paper", "all", "3D", "def", "CSA", "mult"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         published = row["published"] or {}

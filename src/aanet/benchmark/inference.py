@@ -1,0 +1,165 @@
+"""Prediction, measured: networks × engines, side by side."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import aanet
+from aanet import paper
+from aanet.benchmark.baseline import as_baseline, random_pair
+from aanet.benchmark.memory import peak_memory
+from aanet.benchmark.timing import Timing, time_interleaved
+from aanet.engines.engine import EngineUnavailable
+from aanet.engines.networks import random_network
+from aanet.engines.opening import open_engine
+from aanet.errors import AanetError
+from aanet.models.complexity import Complexity, complexity, size_rule
+
+BASELINE = "baseline"
+# What a user asks for → engine and precision.
+ENGINES = {
+    BASELINE: None,
+    "torch": ("torch", "float32"),
+    "torch-bf16": ("torch", "bf16"),
+    "openvino": ("openvino", "float32"),
+    "openvino-bf16": ("openvino", "bf16"),
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One network on one engine; `timing` is None where the engine cannot run the network."""
+
+    network: str
+    engine: str
+    timing: Timing | None
+    peak_memory: int | None  # bytes of an eager prediction, the same for all engines of a network
+    cost: Complexity
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the paper's row where there is one."""
+        row = paper.COMPARISON_3D.get(self.network)
+        return {
+            "network": self.network,
+            "engine": self.engine,
+            "median_s": self.timing and self.timing.median,
+            "p10_s": self.timing and self.timing.percentile(10),
+            "p90_s": self.timing and self.timing.percentile(90),
+            "seconds": self.timing and self.timing.seconds,
+            "peak_memory": self.peak_memory,
+            **asdict(self.cost),
+            "paper": row and asdict(row),
+        }
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What was measured, on what."""
+
+    size: tuple[int, int]
+    rounds: int
+    threads: int
+    processor: str
+    versions: dict[str, str]
+
+    def sentence(self) -> str:
+        """One line for people."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        height, width = self.size
+        return (
+            f"One pair of {height}×{width}, median of {self.rounds} interleaved rounds after a warm-up, "
+            f"{self.threads} threads of {self.processor}; {versions}."
+        )
+
+
+def conditions(size: tuple[int, int], rounds: int) -> Conditions:
+    """Describe this machine and this run."""
+    import openvino
+
+    versions = {"aanet": aanet.__version__, "torch": torch.__version__, "openvino": openvino.__version__}
+    versions["openvino"] = versions["openvino"].split("-")[0]
+    return Conditions(size, rounds, torch.get_num_threads(), _processor(), versions)
+
+
+def measure(
+    networks: list[str],
+    engines: list[str],
+    size: tuple[int, int],
+    rounds: int,
+    memory: bool = True,
+    observe: Callable[[str], None] = lambda _: None,
+) -> list[Measurement]:
+    """Time networks on engines in turn, all engines of all networks in one run."""
+    for name in networks:
+        check_size(name, size)
+    runs, absent = {}, []
+    for name in networks:
+        for engine in engines:
+            observe(f"preparing {name} on {engine}")
+            try:
+                runs[f"{name} on {engine}"] = _contender(name, engine, size)
+            except EngineUnavailable:
+                absent.append(f"{name} on {engine}")
+    timings = time_interleaved(runs, rounds, observe)
+    measurements = []
+    for name in networks:
+        observe(f"memory of {name}")
+        peak = peak_memory(name, size) if memory else None
+        cost = complexity(name, size)
+        measurements += [
+            Measurement(name, engine, timings.get(f"{name} on {engine}"), peak, cost) for engine in engines
+        ]
+    return measurements
+
+
+def speedup(measurement: Measurement, measurements: list[Measurement]) -> float | None:
+    """How many times as fast as the baseline of the same network; None where either is missing."""
+    for other in measurements:
+        if other.network == measurement.network and other.engine == BASELINE:
+            if other.timing is None or measurement.timing is None:
+                return None
+            return other.timing.median / measurement.timing.median
+    return None
+
+
+def check_size(name: str, size: tuple[int, int]) -> None:
+    """Raise a plain error unless a network takes images of this size as they are."""
+    multiple, minimum = size_rule(name)
+    if size[0] % multiple or size[1] % multiple or min(size) < minimum:
+        raise AanetError(
+            f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
+            f"but {size[0]}×{size[1]} was asked for."
+        )
+
+
+def _contender(name: str, engine: str, size: tuple[int, int]) -> Callable[[], object]:
+    choice = ENGINES[engine]
+    if choice is None:
+        baseline, pair = as_baseline(random_network(name)), random_pair(size)
+
+        def run_baseline() -> object:
+            with torch.inference_mode():
+                return baseline(*pair)
+
+        return run_baseline
+    opened = open_engine(name, weights="random", engine=choice[0], precision=choice[1])
+    left, right = np.random.default_rng(0).random((2, 1, 3, *size), dtype=np.float32)
+    return lambda: opened(left, right)
+
+
+def _processor() -> str:
+    """The processor's own name, where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()

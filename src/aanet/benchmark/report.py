@@ -1,0 +1,103 @@
+"""Measurements as a table, as Markdown and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aanet import paper
+from aanet.benchmark.inference import BASELINE, Conditions, Measurement, speedup
+from aanet.data.atomic import atomic_path
+from aanet.models import zoo
+
+HEADINGS = ("network", "engine", "median", "p10 – p90", "× baseline", "peak mem.", "paper: time", "mem.")
+PAIRS_3D = {"stereonet": "stereonet_aa", "gcnet": "gcnet_aa", "psmnet": "psmnet_aa", "ganet": "ganet_aa"}
+
+
+def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
+    """Return a line of text per measurement, as `HEADINGS` names its columns."""
+    lines: list[tuple[str, ...]] = []
+    for each in measurements:
+        timing, published = each.timing, paper.COMPARISON_3D.get(each.network)
+        ratio = None if each.engine == BASELINE else speedup(each, measurements)
+        lines.append(
+            (
+                each.network,
+                each.engine,
+                f"{timing.median:.2f} s" if timing else "cannot run",
+                f"{timing.percentile(10):.2f} – {timing.percentile(90):.2f}" if timing else "–",
+                f"{ratio:.2f}" if ratio else "–",
+                f"{each.peak_memory / 2**30:.2f} GB" if each.peak_memory else "–",
+                f"{published.time_ms} ms" if published else "–",
+                f"{published.memory_gb:.2f} GB" if published else "–",
+            )
+        )
+    return lines
+
+
+def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
+    """Say for each 3D network how much faster its adaptive version is, here and in the paper."""
+    medians = {(each.network, each.engine): each.timing.median for each in measurements if each.timing}
+    lines = []
+    for network, adaptive in PAIRS_3D.items():
+        for engine in dict.fromkeys(each.engine for each in measurements):
+            if (network, engine) in medians and (adaptive, engine) in medians:
+                ratio = medians[network, engine] / medians[adaptive, engine]
+                here = f"{zoo.card(adaptive).title} is {ratio:.1f} × as fast as {zoo.card(network).title}"
+                published = paper.COMPARISON_3D[network].time_ms / paper.COMPARISON_3D[adaptive].time_ms
+                lines.append(f"{here} on {engine} (paper, on a V100: {published:.1f} ×).")
+    return lines
+
+
+def markdown(measurements: list[Measurement], run: Conditions) -> str:
+    """Return the whole report as Markdown."""
+    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows(measurements)]
+    lines += ["", run.sentence(), *(["", *aggregation_speedups(measurements)] if measurements else [])]
+    return "\n".join(lines) + "\n"
+
+
+def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
+    """Draw the paper's accuracy against time: its own, on a GPU, and what was measured here."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    axes = figure.subplots()
+    engines = [engine for engine in dict.fromkeys(each.engine for each in measurements) if engine != BASELINE]
+    published = paper.SCENE_FLOW | paper.COMPARISON_3D
+    names = [name for name in dict.fromkeys(each.network for each in measurements) if name in published]
+    seconds = {
+        name: row.time_ms / 1000 if isinstance(row, paper.ComparisonRow) else row.time_s
+        for name, row in ((name, published[name]) for name in names)
+    }
+    errors = {name: published[name].epe for name in names}
+    axes.scatter(
+        [seconds[name] for name in names],
+        [errors[name] for name in names],
+        marker="^",
+        color="0.45",
+        label="paper, NVIDIA V100",
+    )
+    for index, engine in enumerate(engines):
+        points = [
+            (each.timing.median, errors[each.network])
+            for each in measurements
+            if each.engine == engine and each.timing and each.network in errors
+        ]
+        if points:
+            axes.scatter(*zip(*points, strict=True), color=f"C{index}", label=f"{engine}, measured here")
+    for name in names:
+        axes.annotate(
+            zoo.card(name).title,
+            (seconds[name], errors[name]),
+            xytext=(5, 5),
+            textcoords="offset points",
+            fontsize=9,
+            color="0.3",
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel(f"seconds for one pair (here: {run.size[0]}×{run.size[1]}, {run.threads} CPU threads)")
+    axes.set_ylabel("published end-point error on Scene Flow, px")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(frameon=False)
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=130)
