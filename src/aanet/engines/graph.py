@@ -1,0 +1,36 @@
+"""What every engine computes: images in 0 … 1 → disparity and confidence at the size of the image."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from aanet.engines.engine import NetworkFacts
+from aanet.models.network import StereoNetwork, normalise
+from aanet.models.regression import confidence
+
+
+class InferenceGraph(nn.Module):
+    """A network with its normalisation before it and its confidence behind it."""
+
+    def __init__(self, network: StereoNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """RGB in 0 … 1, [B, 3, H, W] each → disparity and confidence, [B, H, W] each."""
+        output = self.network(normalise(left), normalise(right))
+        sure = confidence(output.scores).unsqueeze(1)  # [B, 1, h, w]
+        sure = F.interpolate(sure, left.shape[2:], mode="bilinear", align_corners=False).squeeze(1)
+        return output.disparity.float(), sure
+
+
+def facts_of(network: StereoNetwork) -> NetworkFacts:
+    """What a matcher must know of a network."""
+    return NetworkFacts(
+        name=network.architecture.builder,
+        max_disparity=network.max_disparity,
+        candidate_step=network.features.scales[0],
+        size_multiple=network.size_multiple,
+        minimum_size=network.minimum_size,
+    )

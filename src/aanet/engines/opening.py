@@ -1,0 +1,123 @@
+"""From what a user asks for to the engine that runs it; torch is loaded only where it is needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from aanet import weight_files
+from aanet.engines.engine import Engine, EngineUnavailableError, Precision
+from aanet.errors import AanetError
+
+if TYPE_CHECKING:
+    from aanet.models.network import StereoNetwork
+
+    Model = str | os.PathLike[str] | StereoNetwork
+
+ENGINES = ("openvino", "torch")
+PRECISIONS = ("float32", "bf16")
+
+
+def open_engine(
+    model: Model | None = None,
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    engine: str | None = None,
+    precision: str = "float32",
+    max_disparity: int | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Engine:
+    """Return what computes the disparities; the arguments are those of `StereoMatcher`."""
+    _check_choice("engine", engine, (*ENGINES, None))
+    _check_choice("precision", precision, PRECISIONS)
+    if model == "sgbm":
+        from aanet.engines.sgbm_engine import SgbmEngine
+
+        return SgbmEngine(max_disparity or 192)
+    source = _source(model, weights, max_disparity)
+    opened = _open(source, engine, cast(Precision, precision), max_disparity, device, threads)
+    name = opened.facts.name
+    if weights not in (None, "random") and model not in (None, name):
+        raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
+    return opened
+
+
+def _source(
+    model: Model | None, weights: str | os.PathLike[str] | None, max_disparity: int | None
+) -> Path | StereoNetwork:
+    """The file or the network that is meant."""
+    if model is not None and not isinstance(model, str | os.PathLike):
+        if max_disparity not in (None, model.max_disparity):
+            raise AanetError(f"The network searches {model.max_disparity} pixels, not {max_disparity}.")
+        return model
+    name = "aanet" if model is None else str(model)
+    if weights == "random":
+        from aanet.engines.networks import random_network
+
+        return random_network(name, max_disparity)
+    if weights is not None:
+        return weight_files.find(weights)
+    if Path(name).suffix or Path(name).name != name:
+        return weight_files.find(name)
+    bundled = weight_files.bundled_file(name)
+    if not bundled.is_file():
+        from aanet.models import zoo
+
+        title = zoo.card(name.split(":")[0]).title
+        raise AanetError(
+            f"No trained weights of {title} ({name}) come with this version, and without them a network "
+            "predicts noise; give a file (--weights FILE), or use --model sgbm, which needs none."
+        )
+    return bundled
+
+
+def _open(
+    source: Path | StereoNetwork,
+    engine: str | None,
+    precision: Precision,
+    max_disparity: int | None,
+    device: str | None,
+    threads: int | None,
+) -> Engine:
+    if engine == "openvino" and device not in (None, "cpu"):
+        raise AanetError(f"The engine openvino runs on the cpu; for the device {device} use torch.")
+    unavailable = ""
+    if engine == "openvino" or (engine is None and _cpu_is_best(device)):
+        from aanet.engines.openvino_engine import OpenVINOEngine
+
+        try:
+            if isinstance(source, Path):
+                return OpenVINOEngine.from_weights(source, max_disparity, precision, threads)
+            return OpenVINOEngine.from_network(source, precision, threads)
+        except EngineUnavailableError as error:
+            if engine is not None:
+                raise
+            unavailable = f" ({str(error).split(';')[0]})"
+    from aanet.engines.networks import load_network
+    from aanet.engines.torch_engine import TorchEngine
+
+    network = load_network(source, max_disparity) if isinstance(source, Path) else source
+    opened = TorchEngine(network, device, precision, threads)
+    opened.description += unavailable
+    return opened
+
+
+def _cpu_is_best(device: str | None) -> bool:
+    """Whether OpenVINO is the fastest here: it is installed, and no other device is asked for or present."""
+    if device not in (None, "cpu") or importlib.util.find_spec("openvino") is None:
+        return False
+    if device is None and shutil.which("nvidia-smi"):  # without a driver there is no need to load torch
+        import torch
+
+        return not torch.cuda.is_available()
+    return True
+
+
+def _check_choice(what: str, value: str | None, allowed: tuple[str | None, ...]) -> None:
+    if value not in allowed:
+        choices = " or ".join(choice for choice in allowed if choice is not None)
+        raise AanetError(f"The {what} must be {choices}; got {value!r}.")
