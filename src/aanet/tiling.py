@@ -150,7 +150,7 @@ def _whole(tile: Tile, facts: NetworkFacts, height: int, width: int) -> Tile:
     ):
         raise AanetError(
             f"A tile for {facts.name} with {facts.max_disparity} disparities must have at least "
-            f"{least.height}×{least.width} pixels (height × width), because tiles overlap by {OVERLAP} pixels "
+            f"{least.height}×{least.width} pixels (height × width): tiles overlap by {OVERLAP} pixels "
             f"and widen to the left by the maximum disparity; got {tile.height}×{tile.width}."
         )
     return Tile(_whole_side(tile.height, height, facts), _whole_side(tile.width, width, facts))

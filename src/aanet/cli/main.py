@@ -14,8 +14,10 @@ from aanet.cli.data_check import check
 from aanet.cli.data_preview import preview
 from aanet.cli.data_stats import stats
 from aanet.cli.data_synthesize import synthesize
+from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
 from aanet.cli.models import models
+from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.train import train
 from aanet.errors import AanetError
@@ -28,12 +30,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+app.command()(predict)
 app.command()(models)
 app.command()(benchmark)
 app.command()(convert)
 app.command()(evaluate)
 app.command()(train)
 app.command("pseudo-label")(pseudo_label)
+app.command()(doctor)
 
 data = typer.Typer(help="Look at datasets, and make a procedural one.", no_args_is_help=True)
 data.command()(check)

@@ -86,7 +86,7 @@ def _open(
     if engine == "openvino" and device not in (None, "cpu"):
         raise AanetError(f"The engine openvino runs on the cpu; for the device {device} use torch.")
     unavailable = ""
-    if engine == "openvino" or (engine is None and _cpu_is_best(device)):
+    if (engine or default_engine(device)) == "openvino":
         from aanet.engines.openvino_engine import OpenVINOEngine
 
         try:
@@ -106,15 +106,15 @@ def _open(
     return opened
 
 
-def _cpu_is_best(device: str | None) -> bool:
-    """Whether OpenVINO is the fastest here: it is installed, and no other device is asked for or present."""
+def default_engine(device: str | None = None) -> str:
+    """Return the fastest engine here: OpenVINO, unless a GPU is asked for or present."""
     if device not in (None, "cpu") or importlib.util.find_spec("openvino") is None:
-        return False
+        return "torch"
     if device is None and shutil.which("nvidia-smi"):  # without a driver there is no need to load torch
         import torch
 
-        return not torch.cuda.is_available()
-    return True
+        return "torch" if torch.cuda.is_available() else "openvino"
+    return "openvino"
 
 
 def _check_choice(what: str, value: str | None, allowed: tuple[str | None, ...]) -> None:

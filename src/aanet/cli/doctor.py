@@ -1,0 +1,160 @@
+"""`aanet doctor`: what is installed here, what it can do, and whether it computes rightly."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+PACKAGES = ("aanet", "torch", "openvino", "numpy", "opencv-python-headless", "safetensors", "scikit-image")
+CPU_FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_vnni", "asimd", "bf16")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report; `ok` is None where there is nothing to pass or fail."""
+
+    what: str
+    found: str
+    ok: bool | None = None
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show versions, processor, devices, engines and caches, and test that matching works here.
+
+    Exit code 1 if a test fails.
+    """
+    with Console(stderr=True).status("Looking around and testing …"):
+        sections = {
+            "Versions": _versions(),
+            "Hardware": _hardware(),
+            "Files": _files(),
+            "Self-test": _self_test(),
+        }
+    if as_json:
+        content = {title: [asdict(finding) for finding in findings] for title, findings in sections.items()}
+        print(json.dumps(content, indent=2))
+    else:
+        _print(sections)
+    if any(finding.ok is False for findings in sections.values() for finding in findings):
+        raise typer.Exit(1)
+
+
+def _versions() -> list[Finding]:
+    findings = [Finding("python", f"{platform.python_version()}, {platform.platform()}")]
+    for package in PACKAGES:
+        try:
+            findings.append(Finding(package, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            findings.append(Finding(package, "not installed", ok=False))
+    return findings
+
+
+def _hardware() -> list[Finding]:
+    import os
+
+    import torch
+
+    from aanet.engines.memory import available_memory
+    from aanet.engines.opening import ENGINES, default_engine
+
+    name, flags = _processor()
+    gigabytes = available_memory() / 1e9
+    findings = [
+        Finding(
+            "processor", f"{name}, {os.cpu_count()} threads; {', '.join(flags) or 'no known extensions'}"
+        ),
+        Finding("free memory", f"{gigabytes:.1f} GB"),
+        Finding("torch threads", str(torch.get_num_threads())),
+    ]
+    devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    devices += ["Apple GPU (mps)"] if torch.backends.mps.is_available() else []
+    findings.append(Finding("torch devices", ", ".join(["cpu", *devices])))
+    import openvino
+
+    capabilities = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    bf16 = "bf16 in hardware" if "BF16" in capabilities else "no bf16: --precision bf16 computes in float32"
+    return [
+        *findings,
+        Finding("openvino devices", f"CPU ({bf16})"),
+        Finding("engines", f"{', '.join(ENGINES)}; by default {default_engine()}"),
+    ]
+
+
+def _processor() -> tuple[str, list[str]]:
+    """Its name, and those of its extensions that matter for speed."""
+    from pathlib import Path
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    flags = fields.get("flags", fields.get("Features", "")).split()
+    name = fields.get("model name") or platform.processor() or platform.machine()
+    return name, [flag for flag in CPU_FLAGS if flag in flags]
+
+
+def _files() -> list[Finding]:
+    from aanet import weight_files
+    from aanet.engines.cache import cache_folder
+
+    folder = cache_folder()
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    networks = len(list(folder.glob("openvino/*/facts.json")))
+    size = sum(file.stat().st_size for file in files) / 1e6
+    return [
+        Finding("cache", f"{folder}: {networks} converted networks, {size:.0f} MB (AANET_CACHE moves it)"),
+        Finding("bundled weights", ", ".join(weight_files.bundled_names()) or "none yet"),
+    ]
+
+
+def _self_test() -> list[Finding]:
+    """A plane of known disparity, and two engines that must agree."""
+    return [_plane_test(), _parity_test()]
+
+
+def _plane_test() -> Finding:
+    import numpy as np
+
+    from aanet.matcher import StereoMatcher
+
+    texture = np.random.default_rng(0).integers(0, 256, (96, 224, 3), np.uint8)
+    left, right, truth = texture[:, :192], texture[:, 20:212], 20
+    disparity = StereoMatcher("sgbm", max_disparity=64)(left, right, inspect=False).disparity
+    error = float(np.abs(disparity[:, 24:] - truth).mean())
+    return Finding("sgbm on a plane", f"{truth} px found to {error:.3f} px", ok=error < 0.1)
+
+
+def _parity_test() -> Finding:
+    import numpy as np
+
+    from aanet.engines.networks import random_network
+    from aanet.engines.openvino_engine import OpenVINOEngine
+    from aanet.engines.torch_engine import TorchEngine
+
+    network = random_network("stereonet_aa", max_disparity=24)
+    left, right = np.random.default_rng(0).random((2, 1, 3, 48, 96), np.float32)
+    reference, _ = TorchEngine(network, device="cpu")(left, right)
+    disparity, _ = OpenVINOEngine.from_network(network)(left, right)
+    difference = float(np.abs(reference - disparity).max())
+    return Finding("openvino against torch", f"differ by at most {difference:.1e} px", ok=difference < 1e-3)
+
+
+def _print(sections: dict[str, list[Finding]]) -> None:
+    console = Console()
+    marks = {None: "", True: "[green]✓[/green]", False: "[red]✗[/red]"}
+    for title, findings in sections.items():
+        table = Table(title=title, title_justify="left", show_header=False, box=None, title_style="bold")
+        table.add_column(min_width=24)
+        table.add_column(overflow="fold")
+        table.add_column()
+        for finding in findings:
+            table.add_row(f"  {finding.what}", finding.found, marks[finding.ok])
+        console.print(table)

@@ -1,0 +1,265 @@
+"""`aanet predict`: match pairs of images and write what is asked for."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from aanet.errors import AanetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aanet.camera import StereoCamera
+    from aanet.data.images import AnyImage
+    from aanet.matcher import StereoMatcher, TileChoice
+    from aanet.pairs import Pair, Pairs
+
+_SHOWN_WARNINGS = 20  # of thousands of pairs; --json has them all
+
+
+def predict(
+    left: Annotated[
+        str,
+        typer.Argument(
+            help="Left image, folder, quoted pattern or video; alone: a folder with both sides, a CSV file "
+            "with the columns left and right, or a side-by-side video."
+        ),
+    ],
+    right: Annotated[str | None, typer.Argument(help="The same for the right side.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("out"),
+    save: Annotated[
+        str,
+        typer.Option(
+            help="What to write: disparity, color, depth, depth_color, ply, confidence, occlusion, "
+            "right_disparity, panel; with a suffix for another format (disparity.pfm, depth.npy)."
+        ),
+    ] = "disparity,color",
+    model: Annotated[
+        str | None, typer.Option(help="A network, the name or file of weights, or sgbm (default: aanet).")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="A file or name of weights.")] = None,
+    calib: Annotated[
+        Path | None, typer.Option(help="Calibration, for metres; a raw one of OpenCV also rectifies.")
+    ] = None,
+    calib_right: Annotated[Path | None, typer.Option(help="That of the right camera (ROS).")] = None,
+    metres_per_unit: Annotated[
+        float, typer.Option(help="Length unit of an OpenCV calibration: 0.001 for millimetres.")
+    ] = 1.0,
+    scale: Annotated[float, typer.Option(help="Match at so many times the size; 0.5 reaches further.")] = 1.0,
+    tile: Annotated[
+        str, typer.Option(help="auto, none, or what the network sees at once, as HEIGHTxWIDTH.")
+    ] = "auto",
+    max_disparity: Annotated[int | None, typer.Option(help="Pixels to search.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also match from right to left, and mark occlusions.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse pairs that the checks warn of.")] = False,
+    engine: Annotated[
+        str | None, typer.Option(help="openvino or torch; the fastest here if not given.")
+    ] = None,
+    precision: Annotated[str, typer.Option(help="float32 or bf16.")] = "float32",
+    device: Annotated[str | None, typer.Option(help="Of the engine torch: cpu, cuda, …")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="On a CPU; every core if not given.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Skip pairs whose files are all there already.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
+) -> None:
+    """Match pairs of rectified images: disparity, depth in metres, points and pictures.
+
+    A pair that cannot be matched is reported and skipped; the exit code is 2 if there was one.
+    """
+    wanted = _outputs(save, calib is not None, check)
+    from aanet.pairs import find_pairs
+
+    pairs, pieces = find_pairs(left, right), _tile(tile)
+    prepare = _calibration(calib, calib_right, metres_per_unit)
+    with Console(stderr=True).status("Opening the network; the first time it is converted …"):
+        from aanet.matcher import StereoMatcher
+
+        matcher = StereoMatcher(
+            model,
+            weights=weights,
+            engine=engine,
+            precision=precision,
+            max_disparity=max_disparity,
+            device=device,
+            threads=threads,
+        )
+    options = {"scale": scale, "check": check, "tile": pieces}
+    job = _Job(matcher, output, wanted, prepare, strict, resume, options)
+    summary = _run(job, pairs)
+    _report(summary, matcher, output, as_json)
+    if summary.interrupted:
+        raise typer.Exit(130)
+    if summary.failed:
+        raise typer.Exit(2)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What to do with every pair."""
+
+    matcher: StereoMatcher
+    folder: Path
+    outputs: list[str]
+    prepare: Callable[[AnyImage, AnyImage], tuple[AnyImage, AnyImage, StereoCamera | None]]
+    strict: bool
+    resume: bool
+    options: dict[str, Any]
+
+    def files(self, pair: Pair) -> list[Path]:
+        from aanet.result import file_name
+
+        return [self.folder / f"{pair.name}_{file_name(output)}" for output in self.outputs]
+
+    def run(self, pair: Pair) -> _Done:
+        if self.resume and all(file.is_file() for file in self.files(pair)):
+            return _Done(pair.name, skipped=True)
+        left, right, camera = self.prepare(*pair.load())
+        if self.strict:
+            _refuse_warnings(left, right)
+        result = self.matcher(left, right, camera=camera, inspect=not self.strict, **self.options)
+        files = result.save(self.folder, *self.outputs, name=pair.name)
+        return _Done(pair.name, [str(file) for file in files], result.seconds, result.warnings)
+
+
+@dataclass
+class _Done:
+    """What became of one pair."""
+
+    name: str
+    files: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+    error: str | None = None
+    skipped: bool = False
+
+
+@dataclass
+class _Summary:
+    """What became of all pairs."""
+
+    pairs: list[_Done] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> int:
+        return sum(pair.error is not None for pair in self.pairs) + len(self.unmatched)
+
+
+def _run(job: _Job, pairs: Pairs) -> _Summary:
+    """Match everything; Ctrl-C ends it with what is done kept, a full disk with one sentence."""
+    summary, start = _Summary(unmatched=pairs.unmatched), time.perf_counter()
+    console = Console(stderr=True)
+    for file in pairs.unmatched:
+        console.print(f"aanet: {file} has no partner; it is left out.", markup=False, soft_wrap=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("matching", total=pairs.total)
+        try:
+            for pair in pairs:
+                done = _attempt(job, pair)
+                summary.pairs.append(done)
+                for line in _lines(done, sum(len(earlier.warnings) for earlier in summary.pairs)):
+                    console.print(line, markup=False, highlight=False, soft_wrap=True)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            summary.interrupted = True
+    summary.seconds = time.perf_counter() - start
+    return summary
+
+
+def _attempt(job: _Job, pair: Pair) -> _Done:
+    """One bad pair must not stop the others; a disk that takes no more files must."""
+    try:
+        return job.run(pair)
+    except AanetError as error:
+        if isinstance(error.__cause__, OSError) and str(error).startswith("Cannot write"):
+            raise
+        return _Done(pair.name, error=" ".join(str(error).split()))
+
+
+def _lines(done: _Done, warnings_so_far: int) -> list[str]:
+    if done.error is not None:
+        return [f"aanet: {done.name} is skipped: {done.error}"]
+    if not done.warnings or warnings_so_far - len(done.warnings) >= _SHOWN_WARNINGS:
+        return []
+    return [f"{done.name}: {warning}" for warning in done.warnings]
+
+
+def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bool) -> None:
+    matched = [pair for pair in summary.pairs if pair.error is None and not pair.skipped]
+    if as_json:
+        facts = {"model": matcher.facts.name, "engine": matcher.engine.description, "output": str(folder)}
+        print(json.dumps({**facts, **asdict(summary), "failed": summary.failed}, indent=2))
+        return
+    skipped = sum(pair.skipped for pair in summary.pairs)
+    parts = [f"{len(matched)} matched"]
+    parts += [f"{skipped} were there already"] if skipped else []
+    parts += [f"{summary.failed} failed"] if summary.failed else []
+    each = f", {sum(pair.seconds for pair in matched) / len(matched):.2f} s each" if matched else ""
+    print(f"{folder}: {', '.join(parts)}{each} ({matcher.facts.name}; {matcher.engine.description})")
+    if summary.interrupted:
+        print("Interrupted; what is done is kept, and --resume goes on from there.")
+
+
+def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
+    """The things to write, checked before any work is done."""
+    from aanet.result import NEEDS_CAMERA, NEEDS_CHECK, file_name
+
+    wanted = [word.strip() for word in save.split(",") if word.strip()]
+    if not wanted:
+        raise AanetError("There is nothing to save: --save is empty.")
+    for output in wanted:
+        kind = file_name(output).partition(".")[0]
+        if kind in NEEDS_CAMERA and not has_camera:
+            raise AanetError(f"Saving {kind} needs a calibration: give --calib FILE.")
+        if kind in NEEDS_CHECK and not check:
+            raise AanetError(f"Saving {kind} needs the left-right check: give --check.")
+    return wanted
+
+
+def _tile(text: str) -> TileChoice:
+    from aanet.tiling import Tile
+
+    if text == "auto":
+        return "auto"
+    if text == "none":
+        return None
+    sides = text.lower().replace("×", "x").split("x")
+    if len(sides) > 2 or not all(side.isdigit() for side in sides):
+        raise AanetError(f"--tile is auto, none, or HEIGHTxWIDTH in pixels, as in 1024x1536; got {text!r}.")
+    return Tile(int(sides[0]), int(sides[-1]))
+
+
+def _calibration(
+    path: Path | None, right_path: Path | None, metres_per_unit: float
+) -> Callable[[AnyImage, AnyImage], tuple[AnyImage, AnyImage, StereoCamera | None]]:
+    """Return what brings a pair as read to a rectified one with its camera."""
+    if path is None:
+        return lambda left, right: (left, right, None)
+    from aanet.calibration import StereoRectifier, load_calibration
+
+    calibration = load_calibration(path, right_path, metres_per_unit=metres_per_unit)
+    if isinstance(calibration, StereoRectifier):
+        return lambda left, right: (*calibration(left, right), calibration.camera)
+    return lambda left, right: (left, right, calibration)
+
+
+def _refuse_warnings(left: AnyImage, right: AnyImage) -> None:
+    from aanet.checks import check_pair
+
+    findings = check_pair(left, right)
+    if findings:
+        raise AanetError(" ".join(finding.message for finding in findings))
