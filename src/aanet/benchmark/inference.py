@@ -17,7 +17,7 @@ from aanet import paper
 from aanet.benchmark.baseline import as_baseline, random_pair
 from aanet.benchmark.memory import peak_memory
 from aanet.benchmark.timing import Timing, time_interleaved
-from aanet.engines.engine import EngineUnavailable
+from aanet.engines.engine import EngineUnavailableError
 from aanet.engines.networks import random_network
 from aanet.engines.opening import open_engine
 from aanet.errors import AanetError
@@ -106,7 +106,7 @@ def measure(
             observe(f"preparing {name} on {engine}")
             try:
                 runs[f"{name} on {engine}"] = _contender(name, engine, size)
-            except EngineUnavailable:
+            except EngineUnavailableError:
                 absent.append(f"{name} on {engine}")
     timings = time_interleaved(runs, rounds, observe)
     measurements = []

@@ -1,0 +1,90 @@
+"""`aanet demo`: a real pair, predicted and scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from aanet.data.sample import Image, StereoSample
+    from aanet.result import StereoResult
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path(
+        "out/demo"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Predict the Motorcycle pair of Middlebury 2014, score it, and draw what came out."""
+    from aanet.data.images import write_image
+    from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
+    from aanet.matcher import StereoMatcher
+    from aanet.models.weights import bundled_names
+
+    sample = motorcycle()
+    names = ["sgbm", *(name for name in ("stereonet_aa", "aanet") if name in bundled_names())]
+    results = {}
+    for name in names:
+        results[name] = StereoMatcher(name)(sample.left, sample.right, camera=MOTORCYCLE_CAMERA)
+    scores = {name: _score(result, sample) for name, result in results.items()}
+    best = names[-1]
+    write_image(output / "panel.png", _panel(sample, results, scores))
+    files = [
+        output / "panel.png",
+        *results[best].save(output / "motorcycle", "disparity", "color", "depth", "ply"),
+    ]
+    if as_json:
+        typer.echo(json.dumps({"scores": scores, "files": [str(file) for file in files]}, indent=2))
+        return
+    typer.echo("Motorcycle, 500×741, all pixels with ground truth:")
+    for name, score in scores.items():
+        typer.echo(
+            f"  {name:13s} EPE {score['epe']:.2f} px   bad-2 {score['bad2']:.1f} %   {score['seconds']:.2f} s"
+        )
+    if best == "sgbm":
+        typer.echo("No trained network comes with this version yet; `aanet train` makes one.")
+    typer.echo("Wrote " + ", ".join(str(file) for file in files) + ".")
+
+
+def _score(result: StereoResult, sample: StereoSample) -> dict[str, float]:
+    import numpy as np
+
+    assert sample.disparity is not None
+    error = np.abs(result.disparity - sample.disparity)[sample.valid]
+    return {
+        "epe": float(error.mean()),
+        "bad2": float(100 * (error > 2).mean()),
+        "seconds": result.seconds,
+    }
+
+
+def _panel(
+    sample: StereoSample, results: dict[str, StereoResult], scores: dict[str, dict[str, Any]]
+) -> Image:
+    """Left image and ground truth, then disparity and error of each matcher, then the best one's points."""
+    import numpy as np
+
+    from aanet import viz
+
+    assert sample.disparity is not None
+    assert sample.valid is not None
+    truth = np.where(sample.valid, sample.disparity, np.nan).astype(np.float32)
+    low, high = viz.value_range(truth)
+    pictures = [sample.left, viz.colorize_disparity(truth, low, high)]
+    titles = ["left image", "ground truth"]
+    for name, result in results.items():
+        pictures.append(viz.colorize_disparity(result.disparity, low, high))
+        titles.append(f"{name}: disparity, EPE {scores[name]['epe']:.2f} px")
+        pictures.append(viz.colorize_error(result.disparity, truth, sample.valid))
+        titles.append(f"{name}: error, {scores[name]['bad2']:.1f} % above 2 px (blue: small, red: large)")
+    best = list(results)[-1]
+    height, width = sample.left.shape[:2]
+    pictures.append(viz.render_points(results[best].points(), sample.left, width, height))
+    titles.append(f"{best}: point cloud")
+    pictures.append(viz.colorize_depth(results[best].depth()))
+    titles.append(f"{best}: depth")
+    return viz.panel(pictures, titles)
