@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +33,9 @@ def evaluate(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Which split; the benchmark's own if not given.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs, evenly spread.")] = None,
-    max_disparity: Annotated[int, typer.Option(help="Disparities that the matchers search.")] = 192,
+    max_disparity: Annotated[
+        int | None, typer.Option(help="Disparities that the matchers search; their own range if not given.")
+    ] = None,
     engine: Annotated[
         str | None, typer.Option(help="Engine of the networks; the fastest if not given.")
     ] = None,
@@ -72,14 +75,10 @@ def evaluate(
     _print(evaluations, pairs.split, as_json, report)
 
 
-def _matcher(name: str, max_disparity: int, engine: str | None) -> Matcher:
-    if name == "sgbm":
-        from aanet.sgbm import SemiGlobalMatcher
-
-        return SemiGlobalMatcher(max_disparity=max_disparity)
+def _matcher(name: str, max_disparity: int | None, engine: str | None) -> Matcher:
     from aanet.matcher import StereoMatcher
 
-    return StereoMatcher(name, engine=engine, max_disparity=max_disparity)
+    return partial(StereoMatcher(name, engine=engine, max_disparity=max_disparity), inspect=False)
 
 
 def _only(models: list[str]) -> str:

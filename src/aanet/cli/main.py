@@ -14,6 +14,7 @@ from aanet.cli.data_check import check
 from aanet.cli.data_preview import preview
 from aanet.cli.data_stats import stats
 from aanet.cli.data_synthesize import synthesize
+from aanet.cli.demo import demo
 from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
 from aanet.cli.models import models
@@ -30,6 +31,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+app.command()(demo)
 app.command()(predict)
 app.command()(models)
 app.command()(benchmark)
