@@ -169,7 +169,7 @@ def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> Data
         num_workers=workers,
         collate_fn=collate,
         worker_init_fn=_start_worker if workers else None,
-        prefetch_factor=4 if workers else None,
+        prefetch_factor=2 if workers else None,
     )
 
 
