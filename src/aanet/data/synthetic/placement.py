@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import cv2
 import numpy as np
@@ -17,7 +17,6 @@ from aanet.data.synthetic.surfaces import Matrix, Plane, Relief, Texture
 
 Points = NDArray[np.float64]
 Extent = tuple[float, float, float, float]  # x0, y0, x1, y1 in left pixels
-ReliefMaker = Callable[[Plane, Extent], Relief]
 Number = TypeVar("Number", np.float64, np.int32)
 NEAREST = 0.15  # m: nothing is nearer to the camera
 SMALLEST = 1.0  # px: a facet that is narrower, or shorter than four times this, is not worth its time
@@ -60,6 +59,18 @@ class Material:
     colour: tuple[float, float, float] = (1.0, 1.0, 1.0)
     gloss: float = 0.0
     angle: float = 0.0
+
+
+class ReliefMaker(Protocol):
+    """Makes the relief of a facet once its disparities are known."""
+
+    def __call__(self, plane: Plane, extent: Extent) -> Relief:
+        """The relief on a plane, for a facet that fills `extent` of the left view."""
+        ...
+
+    def swell(self, extent: Extent, /) -> float:
+        """By which share of its disparity the relief can bring the facet nearer."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -125,7 +136,10 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
     # focal / Z, which is the disparity for a baseline of one
     nearness = (part - (view.cx, view.cy)) @ q[:2] + view.focal * q[2]
     best = int(np.argmax(nearness))
-    nearest = 0.0 if outside else float(nearness[best])
+    # A pixel and a half further out, as far as sheets reach under each other and pixels beyond their centres.
+    nearest = 0.0 if outside else float(nearness[best]) + 1.5 * float(abs(q[0]) + abs(q[1]))
+    if facet.relief is not None:
+        nearest *= 1.0 + facet.relief.swell((*joined.min(axis=0), *joined.max(axis=0)))
     return Placement(q, pixels, nearest, (float(part[best, 0]), float(part[best, 1])), part)
 
 

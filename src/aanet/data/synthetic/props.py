@@ -18,6 +18,54 @@ SLOPE = 0.6  # disparity per pixel that a relief may reach
 _FACES = np.array([[0, 1, 3, 2], [5, 4, 6, 7], [4, 0, 2, 6], [1, 5, 7, 3], [2, 3, 7, 6], [4, 5, 1, 0]])
 
 
+def _middle(plane: Plane, extent: Extent) -> tuple[float, float, float]:
+    """Centre of a facet and the disparity of its plane there."""
+    x, y = (extent[0] + extent[2]) / 2, (extent[1] + extent[3]) / 2
+    return x, y, max(plane.a * x + plane.b * y + plane.c, 0.0)
+
+
+@dataclass(frozen=True)
+class _DomeMaker:
+    """A thing as deep as it is wide rises by its radius: disparity × (radius in pixels / focal length)."""
+
+    focal: float
+    cylinder: bool
+
+    def __call__(self, plane: Plane, extent: Extent) -> Relief:
+        x, y, disparity = _middle(plane, extent)
+        rx = max((extent[2] - extent[0]) / 2, 1.0)
+        ry = 1e6 if self.cylinder else max((extent[3] - extent[1]) / 2, 1.0)
+        limit = max(Dome.steepest_height(min(rx, ry), SLOPE - abs(plane.a)), 0.0)
+        return Dome(x, y, rx, ry, min(disparity * self.swell(extent), limit))
+
+    def swell(self, extent: Extent) -> float:
+        return min(float(extent[2] - extent[0]) / 2 / self.focal, 0.5)
+
+
+@dataclass(frozen=True)
+class _FoldsMaker:
+    """A few waves of given lengths, whose height is a share `strength` of their length."""
+
+    focal: float
+    strength: float
+    lengths: Points
+    directions: Points
+    phases: Points
+    shares: Points
+
+    def __call__(self, plane: Plane, extent: Extent) -> Relief:
+        _, _, disparity = _middle(plane, extent)
+        k = 2 * np.pi / self.lengths
+        steepest = max(SLOPE - abs(plane.a), 0.0) / k
+        height = np.minimum(self.strength * disparity * self.lengths / self.focal, steepest) * self.shares
+        return Folds(
+            np.stack([height, k * np.cos(self.directions), k * np.sin(self.directions), self.phases], 1)
+        )
+
+    def swell(self, _extent: Extent) -> float:
+        return float((self.strength * self.lengths * self.shares).sum()) / self.focal
+
+
 @dataclass
 class Props:
     """Builds things in world coordinates and puts them on a stage."""
@@ -62,37 +110,16 @@ class Props:
         return Facet(patch, Material(flat((0, 0, 0))), decal=True, opacity=opacity, blur=blur)
 
     def dome(self, cylinder: bool) -> ReliefMaker:
-        """The relief of a ball or an upright cylinder as wide as the facet: it rises by its radius."""
-        focal = self.stage.view.focal
-
-        def make(plane: Plane, extent: Extent) -> Relief:
-            x0, y0, x1, y1 = extent
-            x, y, rx, ry = (x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2, (y1 - y0) / 2
-            rx, ry = max(rx, 1.0), 1e6 if cylinder else max(ry, 1.0)
-            disparity = max(plane.a * x + plane.b * y + plane.c, 0.0)
-            limit = Dome.steepest_height(min(rx, ry), SLOPE - abs(plane.a))
-            return Dome(x, y, rx, ry, float(np.clip(disparity * rx / focal, 0.0, max(limit, 0.0))))
-
-        return make
+        """The relief of a ball or an upright cylinder as wide as the facet."""
+        return _DomeMaker(self.stage.view.focal, cylinder)
 
     def folds(self, strength: float, vertical: bool) -> ReliefMaker:
         """The relief of cloth: waves, mostly across the width if `vertical`."""
-        rng, focal = self.rng, self.stage.view.focal
-        count = int(rng.integers(2, 4))
-        lengths = rng.uniform(35, 160, count)
-        spread = rng.normal(0.0, 0.25 if vertical else 1.5, count)
-        phases, shares = rng.uniform(0, 7, count), rng.dirichlet(np.ones(count))
-
-        def make(plane: Plane, extent: Extent) -> Relief:
-            x, y = (extent[0] + extent[2]) / 2, (extent[1] + extent[3]) / 2
-            disparity = max(plane.a * x + plane.b * y + plane.c, 0.0)
-            k = 2 * np.pi / lengths
-            height = np.minimum(strength * disparity * lengths / focal, (SLOPE - abs(plane.a)) / k)
-            return Folds(
-                np.stack([np.maximum(height, 0) * shares, k * np.cos(spread), k * np.sin(spread), phases], 1)
-            )
-
-        return make
+        count = int(self.rng.integers(2, 4))
+        lengths = self.rng.uniform(35, 160, count)
+        spread = self.rng.normal(0.0, 0.25 if vertical else 1.5, count)
+        phases, shares = self.rng.uniform(0, 7, count), self.rng.dirichlet(np.ones(count))
+        return _FoldsMaker(self.stage.view.focal, strength, lengths, spread, phases, shares)
 
     def box(
         self,

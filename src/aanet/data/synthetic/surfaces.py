@@ -19,7 +19,7 @@ from aanet.data.sample import FloatMap, Mask
 
 Matrix = NDArray[np.float64]
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1
-NEWTON_STEPS = 3
+NEWTON_STEPS = 4
 STEEPEST = 0.97  # disparity per pixel; beyond it the right camera sees the surface edge-on or from behind
 
 

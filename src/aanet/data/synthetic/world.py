@@ -96,11 +96,12 @@ class SyntheticWorld:
         """The largest disparity of a scene: mostly 30 to 100 px as in real data, at times up to the limit."""
         limit = min(0.98 * self.max_disparity, 0.6 * self.size[1])
         middle = min(100.0, limit)
-        chance = rng.random()
-        low, high = (0.3 * middle, middle) if chance < 0.82 else (middle, limit)
+        chance, place = rng.random(), rng.random()
         if chance < 0.12:
-            low, high = 0.12 * middle, 0.3 * middle
-        return float(low * (high / low) ** rng.random())
+            return float(middle * (0.12 + 0.18 * place))
+        if chance < 0.82:
+            return float(middle * 0.3 ** (1.0 - place))
+        return float(limit - (limit - middle) * place**1.5)
 
     def _generator(self, *key: int) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
