@@ -85,7 +85,7 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     [
         (["no_such_net"], "There is no network 'no_such_net'"),
         (["--engines", "warp"], "There is no engine 'warp' to measure"),
-        (["--preset", "mine"], "The only preset is 'paper'"),
+        (["--preset", "mine"], "The presets are 'paper' and 'scaling'"),
         (["aanet", "--height", "50"], "multiples of 12"),
     ],
 )

@@ -13,17 +13,6 @@ from aanet.errors import AanetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PAPER_NETWORKS = [
-    "stereonet",
-    "stereonet_aa",
-    "gcnet",
-    "gcnet_aa",
-    "psmnet",
-    "psmnet_aa",
-    "ganet",
-    "ganet_aa",
-]
-
 
 def benchmark(
     networks: Annotated[
@@ -41,7 +30,10 @@ def benchmark(
     ] = True,
     preset: Annotated[
         str | None,
-        typer.Option(help="'paper': the eight networks of the paper's table 2, at 288×480, on torch."),
+        typer.Option(
+            help="'paper': the eight networks of its table 2, on torch, at the largest size that fits; "
+            "'scaling': cost against image size and disparity range."
+        ),
     ] = None,
     training_step: Annotated[
         bool, typer.Option("--training-step", help="Time one training step instead (144×336, batch 2).")
@@ -59,13 +51,18 @@ def benchmark(
     """
     if training_step:
         _training_steps(networks or ["aanet"], rounds, as_json)
-        return
-    names, chosen, size = networks or ["aanet", "aanet_plus", "stereonet_aa"], engines, (height, width)
-    if preset == "paper":
-        names, chosen, size = networks or _PAPER_NETWORKS, "torch", (288, 480)
-    elif preset is not None:
-        raise AanetError(f"The only preset is 'paper', not {preset!r}.")
-    _predictions(names, chosen.split(","), size, rounds, memory, as_json, report, picture)
+    elif preset == "scaling":
+        _scaling((networks or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
+    elif preset == "paper":
+        from aanet.benchmark.presets import PAPER_NETWORKS, largest_common_size
+
+        names, size = networks or list(PAPER_NETWORKS), largest_common_size()
+        _predictions(names, ["torch"], size, rounds, memory, as_json, report, picture)
+    elif preset is None:
+        names = networks or ["aanet", "aanet_plus", "stereonet_aa"]
+        _predictions(names, engines.split(","), (height, width), rounds, memory, as_json, report, picture)
+    else:
+        raise AanetError(f"The presets are 'paper' and 'scaling', not {preset!r}.")
 
 
 def _predictions(
@@ -117,6 +114,51 @@ def _predictions(
     _print_table(reports.HEADINGS, reports.rows(measurements))
     for line in (run.sentence(), *reports.aggregation_speedups(measurements)):
         typer.echo(line)
+
+
+def _scaling(
+    name: str, engine: str, rounds: int, as_json: bool, report: Path | None, picture: Path | None
+) -> None:
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from aanet.benchmark.inference import conditions
+    from aanet.benchmark.scaling import exponent, markdown, measure_scaling, plot_scaling
+    from aanet.data.atomic import atomic_path
+    from aanet.models import zoo
+
+    zoo.card(name)
+    if engine not in ("torch", "openvino"):
+        raise AanetError(f"The cost against size is measured on torch or openvino, not on {engine!r}.")
+    with Console(stderr=True, quiet=as_json).status("measuring") as status:
+        points = measure_scaling(name, engine, rounds, observe=status.update)
+    if report is not None:
+        with atomic_path(report) as temporary:
+            temporary.write_text(markdown(points), encoding="utf-8")
+    if picture is not None:
+        machine = conditions((0, 0), rounds)
+        title = f"{zoo.card(name).title} on {engine}, {machine.threads} threads of {machine.processor}"
+        plot_scaling(points, title, picture)
+    if as_json:
+        typer.echo(json.dumps([asdict(point) for point in points], indent=2))
+        return
+    _print_table(
+        ("size", "range", "seconds", "peak mem."),
+        [
+            (
+                f"{p.height}×{p.width}",
+                str(p.max_disparity),
+                f"{p.seconds:.2f}",
+                f"{p.peak_memory / 2**30:.2f} GB",
+            )
+            for p in points
+        ],
+    )
+    for limit in sorted({point.max_disparity for point in points}):
+        line = [point for point in points if point.max_disparity == limit]
+        time, memory = exponent(line, lambda p: p.seconds), exponent(line, lambda p: p.peak_memory)
+        typer.echo(f"Below {limit}: time grows with pixels^{time:.2f}, memory with pixels^{memory:.2f}.")
 
 
 def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:

@@ -1,0 +1,37 @@
+"""What the presets of `aanet benchmark` measure."""
+
+from __future__ import annotations
+
+from aanet.benchmark.memory import peak_memory
+from aanet.engines.memory import available_memory
+from aanet.errors import AanetError
+
+PAPER_NETWORKS = (
+    "stereonet",
+    "stereonet_aa",
+    "gcnet",
+    "gcnet_aa",
+    "psmnet",
+    "psmnet_aa",
+    "ganet",
+    "ganet_aa",
+)
+# Multiples of 96 with sides of 256 at least, which all eight networks take; the first is the paper's.
+PAPER_SIZES = ((576, 960), (480, 768), (384, 672), (288, 480))
+SHARE_OF_MEMORY = 0.8
+_PROBE = (96, 192)
+
+
+def largest_common_size(hungriest: str = "gcnet") -> tuple[int, int]:
+    """Return the largest of `PAPER_SIZES` at which the network that needs most memory still fits.
+
+    Memory grows with the number of pixels, so a small probe tells how much a large image needs.
+    """
+    per_pixel = peak_memory(hungriest, _PROBE) / (_PROBE[0] * _PROBE[1])
+    budget = SHARE_OF_MEMORY * available_memory()
+    for height, width in PAPER_SIZES:
+        if per_pixel * height * width <= budget:
+            return height, width
+    height, width = PAPER_SIZES[-1]
+    needed = per_pixel * height * width / 2**30
+    raise AanetError(f"{hungriest} needs {needed:.1f} GB at {height}×{width}, more than is free here.")

@@ -1,0 +1,107 @@
+"""How time and memory of a network grow with the image and with the disparity range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aanet.benchmark.memory import peak_memory
+from aanet.benchmark.timing import time_interleaved
+from aanet.data.atomic import atomic_path
+from aanet.engines.opening import open_engine
+from aanet.models.complexity import size_rule
+
+SIZES = ((240, 320), (480, 640), (720, 960), (960, 1280), (1440, 1920))
+RANGES = (96, 192, 384)
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one pair of one size costs, with one disparity range."""
+
+    max_disparity: int
+    height: int
+    width: int
+    seconds: float
+    peak_memory: int  # bytes
+
+    @property
+    def megapixels(self) -> float:
+        """The size of the image."""
+        return self.height * self.width / 1e6
+
+
+def measure_scaling(
+    name: str,
+    engine: str,
+    rounds: int,
+    sizes: tuple[tuple[int, int], ...] = SIZES,
+    ranges: tuple[int, ...] = RANGES,
+    observe: Callable[[str], None] = lambda _: None,
+) -> list[Point]:
+    """Measure every size with every range; sizes go up to the next multiple the network takes."""
+    multiple, minimum = size_rule(name)
+    points = []
+    for wanted in sizes:
+        height, width = (max(-(-side // multiple) * multiple, minimum) for side in wanted)
+        runs = {str(limit): _prediction(name, engine, limit, (height, width)) for limit in ranges}
+        observe(f"{height}×{width}")
+        timings = time_interleaved(runs, rounds)
+        del runs  # their networks would count as the memory of nothing
+        for limit in ranges:
+            peak = peak_memory(name, (height, width), limit, engine)
+            points.append(Point(limit, height, width, timings[str(limit)].median, peak))
+    return points
+
+
+def _prediction(name: str, engine: str, max_disparity: int, size: tuple[int, int]) -> Callable[[], object]:
+    opened = open_engine(name, weights="random", engine=engine, max_disparity=max_disparity)
+    left, right = np.random.default_rng(0).random((2, 1, 3, *size), dtype=np.float32)
+    return lambda: opened(left, right)
+
+
+def exponent(points: list[Point], value: Callable[[Point], float]) -> float:
+    """Return b of value = a · megapixels^b, fitted by least squares of the logarithms."""
+    x = [math.log(point.megapixels) for point in points]
+    y = [math.log(value(point)) for point in points]
+    slope, _ = np.polyfit(x, y, 1)
+    return float(slope)
+
+
+def plot_scaling(points: list[Point], title: str, path: Path) -> None:
+    """Draw time and memory against the size of the image, a line per disparity range."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    figure.suptitle(title)
+    panels: list[tuple[str, Callable[[Point], float]]] = [
+        ("seconds", lambda point: point.seconds),
+        ("peak memory, GB", lambda point: point.peak_memory / 2**30),
+    ]
+    for axes, (label, value) in zip(figure.subplots(1, 2), panels, strict=True):
+        for limit in sorted({point.max_disparity for point in points}):
+            line = [point for point in points if point.max_disparity == limit]
+            name = f"disparities below {limit}: ∝ pixels^{exponent(line, value):.2f}"
+            axes.plot([p.megapixels for p in line], [value(p) for p in line], marker="o", label=name)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("megapixels")
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.3, which="both")
+        axes.legend(frameon=False, fontsize=9)
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=130)
+
+
+def markdown(points: list[Point]) -> str:
+    """Return the measurements as a Markdown table."""
+    lines = ["| size | disparities below | seconds | peak memory |", "|---|---|---|---|"]
+    lines += [
+        f"| {p.height}×{p.width} | {p.max_disparity} | {p.seconds:.2f} | {p.peak_memory / 2**30:.2f} GB |"
+        for p in points
+    ]
+    return "\n".join(lines) + "\n"
