@@ -1,0 +1,149 @@
+"""The HTTP API: what clients see of the service."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, answers, problems
+from aanet.web.errors import ServiceError
+from aanet.web.formats import Format
+from aanet.web.service import Service, Wish
+from aanet.web.workers import stopping
+
+MAX_DISPARITY = 1024  # of a request; memory grows with it
+_METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+
+api = APIRouter()  # behind the token, if there is one
+probes = APIRouter()  # open to everybody: they say nothing about anybody's data
+
+
+def service_of(request: Request) -> Service:
+    """The service that the application was made for."""
+    return cast(Service, request.app.state.service)
+
+
+Current = Annotated[Service, Depends(service_of)]
+
+
+def require_token(
+    service: Current,
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
+) -> None:
+    """Refuse who does not know the token; takes as long for a wrong one as for the right one."""
+    token = service.settings.token or ""
+    if given is None or not hmac.compare_digest(given.credentials.encode(), token.encode()):
+        message = "This server wants a token (Authorization: Bearer …)."
+        raise ServiceError(401, "unauthorised", message, {"WWW-Authenticate": "Bearer"})
+
+
+@api.post(
+    "/disparity",
+    summary="Match a pair",
+    response_class=Response,
+    responses=answers(),
+    openapi_extra={"requestBody": REQUEST_BODY},
+)
+async def disparity(
+    request: Request,
+    service: Current,
+    model: Annotated[
+        str | None,
+        Query(
+            max_length=100,
+            description="A name from GET /models; the default one if not given.",
+            examples=["sgbm"],
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002  # the word that clients write
+        Format,
+        Query(
+            description="png16, right_disparity: 16 bits, 256 × pixels, 0 unknown.  pfm, npy: float32 px. "
+            "npz: everything.  depth: 16 bits, millimetres.  ply: coloured points in metres.  color, "
+            "depth_color, confidence, occlusion, panel: pictures.  json: numbers only.  depth, depth_color "
+            "and ply need calib; occlusion and right_disparity need check.",
+            examples=["pfm"],
+        ),
+    ] = Format.PNG16,
+    max_disparity: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=MAX_DISPARITY,
+            description="Pixels to search; the model's own if not given.",
+            examples=[192],
+        ),
+    ] = None,
+    scale: Annotated[
+        float,
+        Query(
+            gt=0,
+            le=4,
+            description="Match at so many times the size; 0.5 reaches twice as far.",
+            examples=[1.0],
+        ),
+    ] = 1.0,
+    check: Annotated[
+        bool, Query(description="Also match right to left and mark what does not agree.", examples=[False])
+    ] = False,
+) -> Response:
+    """Find the disparity of every pixel of the left image.
+
+    The answer is the file itself; warnings about the pair and timing are in its headers.
+    """
+    wish = Wish(format, max_disparity, scale, check)
+    return await service.match(request, service.catalogue.find(model), wish)
+
+
+@api.get("/models", summary="List the matchers and the limits")
+async def models(service: Current) -> ModelList:
+    """Matchers that this server offers, how busy they are, and what it accepts."""
+    settings, default = service.settings, service.catalogue.default
+    described = [
+        ModelFacts(
+            name=model.name,
+            default=model is default,
+            max_disparity=None if model.matcher is None else model.matcher.facts.max_disparity,
+            engine=None if model.matcher is None else model.matcher.engine.description,
+            seconds_per_megapixel=model.seconds_per_megapixel,
+            taken=model.worker.taken,
+            places=1 + settings.queue,
+        )
+        for model in service.catalogue
+    ]
+    return ModelList(
+        models=described,
+        max_pixels=settings.max_pixels,
+        max_upload_bytes=settings.max_upload_bytes,
+        timeout=settings.timeout,
+    )
+
+
+@api.get(
+    "/metrics",
+    summary="Counters for Prometheus",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The counters."}
+    },
+)
+async def metrics(service: Current) -> Response:
+    """Answers by status, time in the matchers, places taken, memory of the process."""
+    return Response(service.metrics.text(), media_type=_METRICS_TYPE)
+
+
+@probes.get("/healthz", summary="Is the process alive?")
+async def healthz() -> Status:
+    """Answers as long as the server answers anything."""
+    return Status(status="ok")
+
+
+@probes.get("/readyz", summary="Does it take work?", responses=problems(503))
+async def readyz(service: Current) -> Status:
+    """Answers 200 while new work is taken, 503 when the server is stopping."""
+    if service.stopping:
+        raise stopping(60)
+    return Status(status="ready")

@@ -1,0 +1,46 @@
+"""The application: API, page and limits put together."""
+
+from __future__ import annotations
+
+from fastapi import Depends, FastAPI
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+import aanet
+from aanet.web import documentation
+from aanet.web.api import api, metrics, probes, require_token
+from aanet.web.errors import answer_in_one_shape
+from aanet.web.limits import SafeHeaders, UploadLimit
+from aanet.web.page import add_page
+from aanet.web.service import Service
+from aanet.web.settings import Settings
+
+API_PREFIX = "/api/v1"
+_LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """An ASGI application with its own matchers; the default one is open when this returns."""
+    app = FastAPI(
+        title="aanet",
+        summary="Stereo matching over HTTP",
+        description=documentation.DESCRIPTION,
+        version=aanet.__version__,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        openapi_url=f"{API_PREFIX}/openapi.json",
+        docs_url=None,  # FastAPI's pages of the document load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.service = Service(settings)
+    guard = [Depends(require_token)] if settings.token else []
+    refusals = documentation.problems(401) if settings.token else {}
+    app.include_router(api, prefix=API_PREFIX, dependencies=guard, responses=refusals)
+    app.include_router(probes, prefix=API_PREFIX)
+    app.include_router(probes, include_in_schema=False)
+    app.add_api_route("/metrics", metrics, dependencies=guard, include_in_schema=False)
+    add_page(app)
+    answer_in_one_shape(app)
+    app.add_middleware(UploadLimit, max_bytes=settings.max_upload_bytes)
+    if settings.local:  # a page elsewhere cannot reach this server through a name of its own
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL_HOSTS)
+    app.add_middleware(SafeHeaders)
+    return app

@@ -1,0 +1,53 @@
+"""What Prometheus scrapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from aanet.web.models import ServedModel
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
+
+
+class Metrics:
+    """Counters of one server, apart from those of any other in the process."""
+
+    def __init__(self, models: Iterable[ServedModel]) -> None:
+        self._registry = CollectorRegistry()
+        self.answers = Counter(
+            "aanet_answers", "Answers to POST /disparity.", ["status"], registry=self._registry
+        )
+        self.left_early = Counter(
+            "aanet_clients_left", "Clients that left before their answer.", registry=self._registry
+        )
+        self.match_seconds = Histogram(
+            "aanet_match_seconds",
+            "Time in the matcher.",
+            ["model"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._registry.register(_Queues(models))
+        ProcessCollector(registry=self._registry)
+
+    def text(self) -> bytes:
+        """The exposition format."""
+        return generate_latest(self._registry)
+
+
+class _Queues(Collector):
+    """How many places are taken, read when asked."""
+
+    def __init__(self, models: Iterable[ServedModel]) -> None:
+        self._models = list(models)
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client."""
+        taken = GaugeMetricFamily("aanet_places_taken", "Requests at work or waiting.", labels=["model"])
+        for model in self._models:
+            taken.add_metric([model.name], model.worker.taken)
+        yield taken
