@@ -17,7 +17,7 @@ from aanet.data.sample import FloatMap, Mask
 from aanet.engines import open_engine
 from aanet.engines.engine import Maps, NetworkFacts
 from aanet.errors import AanetError
-from aanet.padding import pad
+from aanet.padding import padding_for
 from aanet.result import StereoResult
 from aanet.sgbm import left_right_difference
 from aanet.tiling import Tile, bytes_per_pixel, match_in_tiles, tile_for
@@ -197,9 +197,9 @@ class StereoMatcher:
         return np.concatenate(disparities), np.concatenate(confidences)
 
     def _match_padded(self, left: FloatMap, right: FloatMap) -> Maps:
-        height, width = left.shape[2:]
-        maps = self.engine(pad(left, self.facts), pad(right, self.facts))
-        disparity, confidence = (np.ascontiguousarray(each[:, :height, :width]) for each in maps)
+        padding = padding_for(*left.shape[2:], self.facts)
+        maps = self.engine(padding.pad(left), padding.pad(right))
+        disparity, confidence = (np.ascontiguousarray(padding.crop(each)) for each in maps)
         return disparity, confidence
 
 

@@ -117,14 +117,14 @@ NEEDS_CHECK = frozenset({"occlusion", "right_disparity"})
 
 
 def file_name(output: str) -> str:
-    """Return "disparity.png" for "disparity", and "disparity.pfm" for itself."""
+    """Return "disparity.png" for "disparity", "disparity.pfm" for itself, and "points.ply" for "ply"."""
     kind, _, suffix = output.partition(".")
     if kind not in OUTPUTS:
         raise AanetError(f"There is nothing called {output!r} to save; known: {', '.join(OUTPUTS)}.")
     chosen = f".{suffix}" if suffix else OUTPUTS[kind][0]
     if chosen not in OUTPUTS[kind]:
         raise AanetError(f"{kind} is saved as {', '.join(OUTPUTS[kind])}; got {output!r}.")
-    return kind + chosen
+    return ("points" if kind == "ply" else kind) + chosen
 
 
 def _save_disparity(result: StereoResult, path: Path) -> None:

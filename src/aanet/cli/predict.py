@@ -165,11 +165,11 @@ def _run(job: _Job, pairs: Pairs) -> _Summary:
     for file in pairs.unmatched:
         console.print(f"aanet: {file} has no partner; it is left out.", markup=False, soft_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("matching", total=pairs.total)
         try:
             for pair in pairs:
-                done = _attempt(job, pair)
+                done = job.run(pair) if pairs.total == 1 else _attempt(job, pair)
                 summary.pairs.append(done)
                 for line in _lines(done, sum(len(earlier.warnings) for earlier in summary.pairs)):
                     console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -222,7 +222,8 @@ def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
     if not wanted:
         raise AanetError("There is nothing to save: --save is empty.")
     for output in wanted:
-        kind = file_name(output).partition(".")[0]
+        file_name(output)  # refuses what it does not know
+        kind = output.partition(".")[0]
         if kind in NEEDS_CAMERA and not has_camera:
             raise AanetError(f"Saving {kind} needs a calibration: give --calib FILE.")
         if kind in NEEDS_CHECK and not check:

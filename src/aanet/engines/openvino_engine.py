@@ -85,10 +85,11 @@ class OpenVINOEngine:
                 openvino.save_model(model, target, compress_to_fp16=False)
                 return facts
 
-            cache.store(key, write)
-        else:
-            model, facts = openvino.Core().read_model(kept.model), kept.facts
-        return cls(model, facts, precision, threads)
+            kept = cache.store(key, write)
+            if kept is None:
+                return cls(model, facts, precision, threads)
+        # Also after storing it: the first prediction then equals every later one to the last bit.
+        return cls(openvino.Core().read_model(kept.model), kept.facts, precision, threads)
 
     @classmethod
     def from_network(

@@ -1,0 +1,134 @@
+"""Converted networks on disk: found again, whole or absent, also with several processes."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aanet.engines import cache
+from aanet.engines.engine import NetworkFacts
+from aanet.engines.networks import random_network
+from aanet.engines.openvino_engine import OpenVINOEngine
+from aanet.models import weights
+
+FACTS = NetworkFacts("stereonet_aa", 24, candidate_step=4, size_multiple=4, minimum_size=4)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def write(path: Path) -> NetworkFacts:
+    path.write_text("model")
+    path.with_suffix(".bin").write_bytes(b"weights")
+    return FACTS
+
+
+def test_what_is_stored_is_found_again(folder):
+    assert cache.load("key") is None
+    stored = cache.store("key", write)
+    assert stored == cache.load("key") == (folder / "openvino" / "key" / "model.xml", FACTS)
+    assert [path.name for path in (folder / "openvino").iterdir()] == ["key"]  # no temporary folder is left
+
+
+@pytest.mark.parametrize("damage", ["model.bin", "model.xml", "facts.json"])
+def test_a_damaged_entry_counts_as_absent_and_is_replaced(folder, damage):
+    cache.store("key", write)
+    (folder / "openvino" / "key" / damage).write_bytes(b"{")
+    assert cache.load("key") is None
+    assert cache.store("key", write) is not None
+    assert (folder / "openvino" / "key" / "model.bin").read_bytes() == b"weights"
+
+
+def test_the_second_of_two_writers_takes_the_first_ones_result(folder):
+    def meanwhile(path: Path) -> NetworkFacts:
+        cache.store("key", write)  # another process is done first
+        path.write_text("late")
+        path.with_suffix(".bin").write_bytes(b"late")
+        return FACTS
+
+    assert cache.store("key", meanwhile) is not None
+    assert (folder / "openvino" / "key" / "model.bin").read_bytes() == b"weights"
+    assert len(list((folder / "openvino").iterdir())) == 1
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("AANET_CACHE", str(tmp_path / "file"))
+    path = tmp_path / "w.safetensors"
+    weights.save(random_network("stereonet_aa", 24), path)
+    with caplog.at_level(logging.WARNING):
+        engine = OpenVINOEngine.from_weights(path)
+    assert "The converted network is not kept" in caplog.text
+    image = np.zeros((1, 3, 16, 16), np.float32)
+    assert engine(image, image)[0].shape == (1, 16, 16)
+
+
+def test_an_interrupted_conversion_leaves_nothing(folder):
+    def interrupted(path: Path) -> NetworkFacts:
+        path.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.store("key", interrupted)
+    assert list((folder / "openvino").iterdir()) == []
+
+
+def test_the_key_holds_all_that_decides_the_result(tmp_path):
+    one, other, moved = (tmp_path / name for name in ("one", "other", "moved"))
+    one.write_bytes(b"a")
+    other.write_bytes(b"b")
+    moved.write_bytes(b"a")
+    key = cache.key_of(one, None, "openvino 1")
+    assert cache.key_of(moved, None, "openvino 1") == key  # the content counts, not the name
+    assert cache.key_of(other, None, "openvino 1") != key
+    assert cache.key_of(one, 96, "openvino 1") != key
+    assert cache.key_of(one, None, "openvino 2") != key
+
+
+def test_the_system_decides_where_caches_lie(monkeypatch):
+    monkeypatch.delenv("AANET_CACHE")
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/someone"))
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache.cache_folder() == Path("/home/someone/.cache/aanet")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/tmp/caches")
+    assert cache.cache_folder() == Path("/var/tmp/caches/aanet")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache.cache_folder() == Path("/home/someone/Library/Caches/aanet")
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", "/local")
+    assert cache.cache_folder() == Path("/local/aanet/Cache")
+
+
+def test_weights_are_converted_once(tmp_path, monkeypatch):
+    path = tmp_path / "w.safetensors"
+    weights.save(random_network("stereonet_aa", 24), path)
+    first = OpenVINOEngine.from_weights(path)
+    monkeypatch.setattr("aanet.engines.conversion.convert", None)  # would fail if it were called
+    second = OpenVINOEngine.from_weights(path, precision="bf16")
+    image = np.random.default_rng(0).random((1, 3, 32, 64), np.float32)
+    assert second.facts == first.facts
+    again = OpenVINOEngine.from_weights(path)
+    np.testing.assert_array_equal(first(image, image)[0], again(image, image)[0])
+
+
+def test_two_processes_that_convert_at_once_both_succeed(tmp_path, folder):
+    path = tmp_path / "w.safetensors"
+    weights.save(random_network("stereonet_aa", 24), path)
+    script = (
+        "import pathlib, sys\n"
+        "from aanet.engines.openvino_engine import OpenVINOEngine\n"
+        "print(OpenVINOEngine.from_weights(pathlib.Path(sys.argv[1])).facts.max_disparity)"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate()[0].strip() for process in running] == ["24", "24"]
+    assert len(list((folder / "openvino").iterdir())) == 1

@@ -1,0 +1,175 @@
+"""Every engine computes the same thing; what it needs is found, or one sentence says why not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from aanet import weight_files
+from aanet.engines import EngineUnavailableError, open_engine
+from aanet.engines.conversion import GRAPH_DEPENDS_ON_SIZE
+from aanet.engines.networks import load_network, random_network
+from aanet.engines.openvino_engine import OpenVINOEngine, threads_of_environment
+from aanet.engines.torch_engine import TorchEngine
+from aanet.errors import AanetError
+from aanet.models import weights, zoo
+from matching_network import matching_network, plane
+
+
+def as_batch(*images: np.ndarray) -> list[np.ndarray]:
+    return [np.ascontiguousarray(image.transpose(2, 0, 1)[None] / np.float32(255)) for image in images]
+
+
+def test_openvino_agrees_with_torch_on_a_pair_that_matches():
+    network = matching_network(24)
+    left, right = as_batch(*plane(96, 192, 8))
+    reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
+    expected, found = reference(left, right), openvino(left, right)
+    assert np.median(expected[0]) == pytest.approx(8, abs=0.5)
+    for one, other in zip(expected, found, strict=True):
+        assert one.dtype == other.dtype == np.float32
+        assert one.shape == other.shape == (1, 96, 192)
+        np.testing.assert_allclose(one, other, atol=1e-3)
+    assert openvino.facts == reference.facts
+
+
+def test_one_conversion_serves_every_size_and_batch():
+    network = random_network("aanet", 24)
+    reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
+    rng = np.random.default_rng(0)
+    for shape in ((1, 3, 48, 96), (2, 3, 60, 84), (1, 3, 48, 96)):
+        left, right = rng.random((2, *shape), np.float32)
+        for one, other in zip(reference(left, right), openvino(left, right), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+def test_few_sizes_are_kept_compiled():
+    engine = OpenVINOEngine.from_network(random_network("stereonet_aa", 24))
+    for width in (16, 20, 24, 28, 32, 16):
+        image = np.zeros((1, 3, 16, width), np.float32)
+        assert engine(image, image)[0].shape == (1, 16, width)
+    assert len(engine._compiled) == 4
+
+
+@pytest.mark.parametrize("name", sorted(GRAPH_DEPENDS_ON_SIZE))
+def test_networks_that_openvino_cannot_run_go_to_torch(name):
+    network = random_network(name, 24)
+    with pytest.raises(EngineUnavailableError, match=f"OpenVINO cannot run {name}"):
+        open_engine(network, engine="openvino")
+    engine = open_engine(network, device="cpu")
+    assert engine.name == "torch"
+    assert f"OpenVINO cannot run {name}" in engine.description
+
+
+def test_only_ganet_cannot_be_converted():
+    assert zoo.NETWORKS.keys() >= GRAPH_DEPENDS_ON_SIZE
+    assert len(GRAPH_DEPENDS_ON_SIZE) == 1
+
+
+def test_bf16_stays_near_float32_and_gives_float32():
+    network = matching_network(24)
+    left, right = as_batch(*plane(48, 96, 8))
+    expected = TorchEngine(network, "cpu")(left, right)[0]
+    for engine in (TorchEngine(network, "cpu", "bf16"), OpenVINOEngine.from_network(network, "bf16")):
+        disparity, _ = engine(left, right)
+        assert disparity.dtype == np.float32
+        assert np.median(np.abs(disparity - expected)) < 0.2
+
+
+def test_torch_in_bf16_is_not_float32():
+    network = matching_network(24)
+    left, right = as_batch(*plane(48, 96, 8))
+    half, whole = (
+        TorchEngine(network, "cpu", precision)(left, right)[0] for precision in ("bf16", "float32")
+    )
+    assert not np.array_equal(half, whole)
+
+
+def test_threads_are_set_for_the_call_alone():
+    network, seen = random_network("stereonet_aa", 24), []
+    network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    image = np.zeros((1, 3, 16, 16), np.float32)
+    TorchEngine(network, "cpu", threads=before + 1)(image, image)
+    assert seen == [before + 1]
+    assert torch.get_num_threads() == before
+
+
+def test_openvino_follows_the_number_of_threads(monkeypatch):
+    network = random_network("stereonet_aa", 24)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2,1")
+    assert threads_of_environment() == 2
+    image = np.zeros((1, 3, 16, 16), np.float32)
+    for threads, expected in ((None, 2), (1, 1)):
+        engine = OpenVINOEngine.from_network(network, threads=threads)
+        engine(image, image)
+        (compiled,) = engine._compiled.values()
+        assert compiled.get_property("INFERENCE_NUM_THREADS") == expected
+        assert compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name() == "f32"
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert threads_of_environment() is None
+
+
+def test_random_weights_are_the_same_every_time_and_leave_the_generator_alone():
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    one, other = random_network("stereonet_aa", 24), random_network("stereonet_aa", 24)
+    assert torch.equal(torch.rand(1), expected)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_the_range_of_adaptive_weights_is_fixed_and_that_of_3d_ones_is_free(tmp_path):
+    adaptive, volume = tmp_path / "aa.safetensors", tmp_path / "3d.safetensors"
+    weights.save(random_network("stereonet_aa", 24), adaptive)
+    weights.save(random_network("stereonet", 24), volume)
+    with pytest.raises(AanetError, match=r"search 24 pixels .* a scale of 0\.5 makes them reach 48"):
+        load_network(adaptive, 48)
+    network = load_network(volume, 48)
+    assert network.max_disparity == 48
+    assert open_engine(volume, engine="torch", max_disparity=48, device="cpu").facts.max_disparity == 48
+    with pytest.raises(AanetError, match="must be a positive multiple of 8"):
+        load_network(volume, 20)
+
+
+def test_a_file_says_which_network_it_is(tmp_path):
+    path = tmp_path / "some.safetensors"
+    weights.save(random_network("stereonet_aa", 24), path)
+    assert open_engine(weights=path, engine="torch").facts.name == "stereonet_aa"
+    assert open_engine("stereonet_aa", weights=path, engine="torch").facts.name == "stereonet_aa"
+    with pytest.raises(AanetError, match="holds the network stereonet_aa, not aanet; the file says"):
+        open_engine("aanet", weights=path, engine="torch")
+
+
+def test_bundled_weights_are_found_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path)
+    weights.save(random_network("stereonet_aa", 24), tmp_path / "stereonet_aa-night.safetensors")
+    assert weight_files.bundled_names() == ["stereonet_aa:night"]
+    assert open_engine("stereonet_aa:night", engine="torch").facts.max_disparity == 24
+    with pytest.raises(AanetError, match="No trained weights of StereoNet-AA"):
+        open_engine("stereonet_aa", engine="torch")
+
+
+def test_opening_a_converted_network_needs_no_torch(tmp_path, monkeypatch):
+    """A later process must start fast: torch alone takes longer to load than everything else."""
+    monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "w.safetensors"
+    weights.save(random_network("stereonet_aa", 24), path)
+    script = (
+        "import sys, numpy as np\n"
+        "from aanet.matcher import StereoMatcher\n"
+        f"result = StereoMatcher({str(path)!r}, engine='openvino')(*np.zeros((2, 20, 30, 3), np.uint8))\n"
+        "assert result.disparity.shape == (20, 30)\n"
+        "print('torch' in sys.modules)"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert runs == ["True", "False"]

@@ -1,0 +1,56 @@
+"""A network that matches without having been trained, for tests that need sensible disparities."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from aanet.models import StereoNetwork, normalise, zoo
+from aanet.models.initialisation import initialise_for_matching
+
+
+def textured_scene(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
+    """Noise at several scales, [H, W, 3]: texture everywhere, and none that repeats."""
+    rng = np.random.default_rng(seed)
+    image = np.zeros((height, width, 3))
+    for scale in (2, 4, 16):
+        coarse = rng.random((height // scale + 2, width // scale + 2, 3))
+        image += np.kron(coarse, np.ones((scale, scale, 1)))[:height, :width]
+    return np.asarray(image / image.max() * 255, np.uint8)
+
+
+def plane(
+    height: int, width: int, disparity: int, seed: int = 0
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """A pair that sees a plane of one disparity."""
+    scene = textured_scene(height, width + disparity, seed)
+    return scene[:, :width], scene[:, disparity:]
+
+
+def matching_network(max_disparity: int, temperature: float = 30.0) -> StereoNetwork:
+    """StereoNet-AA with random features made white: their correlation is high where they agree.
+
+    Aggregation is the identity and refinement adds nothing, so this is plain correlation matching.
+    """
+    torch.manual_seed(0)
+    network = zoo.build("stereonet_aa", max_disparity, initialisation="matching")
+    initialise_for_matching(network, temperature)
+    scene = torch.from_numpy(textured_scene(160, 240)).permute(2, 0, 1)[None] / 255
+    features = network.features
+    for norm in features.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            norm.momentum = None  # the statistics of this one scene
+            norm.reset_running_stats()
+    with torch.no_grad():
+        features.train()(normalise(scene))
+        values = features.eval()(normalise(scene))[0].permute(1, 0, 2, 3).flatten(1)  # [C, N]
+        variances, axes = torch.linalg.eigh(torch.cov(values))
+        whiten = (axes * variances.clamp(min=1e-4 * float(variances.max())).rsqrt()) @ axes.T
+        last = features.last
+        white = nn.Conv2d(last.in_channels, last.out_channels, 3, padding=1)
+        white.weight.copy_((whiten @ last.weight.flatten(1)).view_as(last.weight))
+        white.bias.copy_(-whiten @ values.mean(dim=1))
+        features.last = white
+    return network.eval()

@@ -1,0 +1,233 @@
+"""Images of any size and kind in, one kind of result out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aanet.data.images import write_image
+from aanet.engines.engine import NetworkFacts
+from aanet.errors import AanetError
+from aanet.matcher import StereoMatcher, occluded
+from aanet.padding import padding_for
+from matching_network import matching_network, plane, textured_scene
+
+
+@pytest.fixture(scope="module")
+def matcher() -> StereoMatcher:
+    return StereoMatcher(matching_network(24), engine="torch")
+
+
+class FakeEngine:
+    """Answers with the column at which the left image's first pixel stood, and remembers what it saw."""
+
+    name = description = "fake"
+
+    def __init__(self, facts: NetworkFacts, answer: float = 5.0, memory: int = 10**12) -> None:
+        self.facts, self.answer, self.memory = facts, answer, memory
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.shapes.append(left.shape)
+        disparity = np.full_like(left[:, 0], self.answer)
+        return disparity, left[:, 0].copy()
+
+    def available_memory(self) -> int:
+        return self.memory
+
+
+def faked(engine: FakeEngine) -> StereoMatcher:
+    matcher = StereoMatcher.__new__(StereoMatcher)
+    matcher.engine = engine
+    return matcher
+
+
+def test_sgbm_finds_a_plane():
+    result = StereoMatcher("sgbm", max_disparity=64)(*plane(120, 240, 17))
+    assert result.disparity.shape == (120, 240)
+    assert result.disparity.dtype == result.confidence.dtype == np.float32
+    assert np.abs(result.disparity[:, 17:] - 17).mean() < 0.05
+    assert result.confidence[:, 24:].mean() > 0.9
+    assert result.model == "sgbm"
+    assert "OpenCV" in result.engine
+
+
+def test_a_network_finds_a_plane_at_a_size_it_cannot_take(matcher):
+    result = matcher(*plane(117, 235, 8))  # not multiples of 4
+    assert result.disparity.shape == (117, 235)
+    error = np.abs(result.disparity - 8)[:, 24:]
+    assert error.mean() < 0.2
+    fitting = np.abs(matcher(*plane(116, 232, 8)).disparity - 8)[:, 24:]
+    for border in (np.s_[:8], np.s_[-8:], np.s_[:, -8:]):
+        assert error[border].mean() < fitting[border].mean() + 0.5  # nor do the padded borders suffer
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda image: image.astype(np.uint16) * 257,
+        lambda image: image / 255,
+        lambda image: (image / 255).astype(np.float32),
+        lambda image: np.dstack([image, np.full(image.shape[:2], 255, np.uint8)]),
+    ],
+    ids=["uint16", "float64", "float32", "alpha"],
+)
+def test_the_kind_of_image_makes_no_difference(matcher, convert):
+    left, right = plane(60, 120, 8)
+    expected = matcher(left, right, inspect=False)
+    result = matcher(convert(left), convert(right), inspect=False)
+    np.testing.assert_allclose(result.disparity, expected.disparity, atol=1e-4)
+    np.testing.assert_array_equal(result.left, left)
+
+
+def test_grey_images_are_matched_as_grey_colours(matcher):
+    grey = [image[..., 0] for image in plane(60, 120, 8)]
+    result = matcher(*grey, inspect=False)
+    repeated = matcher(*(np.repeat(image[..., None], 3, 2) for image in grey), inspect=False)
+    np.testing.assert_array_equal(result.disparity, repeated.disparity)
+
+
+def test_paths_and_arrays_give_the_same(matcher, tmp_path):
+    left, right = plane(60, 120, 8)
+    write_image(tmp_path / "l.png", left)
+    write_image(tmp_path / "r.png", right)
+    from_files = matcher(tmp_path / "l.png", str(tmp_path / "r.png"), inspect=False)
+    np.testing.assert_array_equal(from_files.disparity, matcher(left, right, inspect=False).disparity)
+
+
+def test_padding_repeats_pixels_around_the_image_and_is_cut_off_again():
+    facts = NetworkFacts("aanet", 48, size_multiple=12, minimum_size=36)
+    padding = padding_for(20, 50, facts)
+    image = np.random.default_rng(0).random((1, 3, 20, 50), np.float32)
+    padded = padding.pad(image)
+    assert padded.shape == (1, 3, 36, 60)
+    np.testing.assert_array_equal(padding.crop(padded), image)
+    np.testing.assert_array_equal(padded[0, :, 0, 5:55], image[0, :, 0])
+    np.testing.assert_array_equal(padded[0, :, 8:28, -1], image[0, :, :, -1])
+    assert padding_for(36, 60, facts) == (0, 0, 0, 0)
+
+
+def test_at_another_scale_values_and_size_are_those_of_the_image():
+    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12))
+    result = faked(engine)(*plane(100, 200, 8), scale=0.5, inspect=False)
+    assert engine.shapes == [(1, 3, 60, 108)]  # 50×100, padded
+    assert result.disparity.shape == (100, 200)
+    np.testing.assert_allclose(result.disparity, 10.0)  # 5 px at half the size
+    # A smooth image comes back in its place: the confidence of the fake is the image itself.
+    ramp = np.repeat(np.linspace(0, 1, 200, dtype=np.float32)[None], 100, 0)
+    result = faked(engine)(ramp, ramp, scale=0.5, inspect=False)
+    np.testing.assert_allclose(result.confidence[:, 2:-2], ramp[:, 2:-2], atol=2e-3)
+
+
+def test_real_matching_at_half_the_size(matcher):
+    result = matcher(*plane(200, 400, 16), scale=0.5, inspect=False)
+    assert np.median(np.abs(result.disparity[:, 48:] - 16)) < 0.3
+
+
+@pytest.mark.parametrize("scale", [0, -1, 9, float("nan")])
+def test_a_scale_that_means_nothing_is_refused(matcher, scale):
+    with pytest.raises(AanetError, match="The scale must be above 0"):
+        matcher(*plane(60, 120, 8), scale=scale)
+
+
+def test_a_batch_gives_what_single_calls_give(matcher):
+    pairs = [plane(60, 120, 8), plane(48, 100, 4, seed=1), plane(60, 120, 12, seed=2)]
+    results = matcher.batch(pairs, inspect=False)
+    for result, pair in zip(results, pairs, strict=True):
+        np.testing.assert_allclose(result.disparity, matcher(*pair, inspect=False).disparity, atol=1e-4)
+        np.testing.assert_array_equal(result.left, pair[0])
+
+
+def test_pairs_of_one_size_go_through_the_network_together_if_memory_allows():
+    pairs = [plane(60, 120, 8)] * 4 + [plane(48, 120, 8)]
+    engine = FakeEngine(NetworkFacts("aanet", 192, size_multiple=12))
+    faked(engine).batch(pairs, inspect=False)
+    assert engine.shapes == [(4, 3, 60, 120), (1, 3, 48, 120)]
+    engine.shapes.clear()
+    engine.memory = 1
+    faked(engine).batch(pairs, tile=None, inspect=False)
+    assert engine.shapes == [(1, 3, 60, 120)] * 4 + [(1, 3, 48, 120)]
+
+
+def test_right_disparity_and_occlusion_of_a_step():
+    """A square at 12 px in front of a wall at 4 px hides 8 columns of it, to its left."""
+    wall, square = textured_scene(100, 204, seed=1), textured_scene(60, 80, seed=2)
+    left, right = wall[:, :200].copy(), wall[:, 4:].copy()
+    left[20:80, 100:180] = square
+    right[20:80, 88:168] = square
+    result = StereoMatcher("sgbm", max_disparity=32)(left, right, check=True)
+    assert result.right_disparity is not None
+    assert np.median(result.right_disparity[30:70, 95:160]) == pytest.approx(12, abs=0.1)
+    assert np.median(result.right_disparity[:, 20:80]) == pytest.approx(4, abs=0.1)
+    assert result.occlusion is not None
+    assert result.occlusion[30:70, 93:99].mean() > 0.9  # hidden behind the square
+    assert result.occlusion[30:70, 104:176].mean() < 0.05
+    assert result.occlusion[30:70, 20:88].mean() < 0.05
+    assert result.occlusion[:, :3].all()  # outside the right image
+
+
+def test_without_the_check_nothing_is_matched_twice():
+    engine = FakeEngine(NetworkFacts("aanet", 48))
+    result = faked(engine)(*plane(60, 120, 8), inspect=False)
+    assert result.right_disparity is None
+    assert result.occlusion is None
+    assert len(engine.shapes) == 1
+
+
+def test_occlusion_is_a_difference_of_more_than_a_pixel():
+    left = np.full((1, 6), 2.0, np.float32)
+    right = np.array([[2, 2.9, 3.1, 2, 2, 2]], np.float32)
+    #    x - 2 falls on:  outside, outside, 0, 1 (0.9 off), 2 (1.1 off), 3
+    assert occluded(left, right).tolist() == [[True, True, False, False, True, False]]
+
+
+def test_too_short_a_range_is_told():
+    facts = NetworkFacts("aanet", 48, candidate_step=3)
+    at_end = faked(FakeEngine(facts, answer=45.0))(*plane(60, 120, 8), inspect=False)
+    assert at_end.warnings == [
+        "100 % of the pixels lie at the end of the search range of 48 pixels: something is probably nearer; "
+        "use a larger maximum disparity, or match at a scale of 0.5."
+    ]
+    assert faked(FakeEngine(facts, answer=41.0))(*plane(60, 120, 8), inspect=False).warnings == []
+    half = faked(FakeEngine(facts, answer=45.0))(*plane(60, 120, 8), scale=0.5, inspect=False)
+    assert "range of 96 pixels" in half.warnings[0]
+
+
+def test_what_is_wrong_with_a_pair_is_told(matcher):
+    left, right = plane(96, 192, 8)
+    assert any("same" in warning for warning in matcher(left, left).warnings)
+    assert matcher(left, right).warnings == []
+
+
+def test_two_sizes_are_refused(matcher):
+    with pytest.raises(AanetError, match="left image has 120 × 60 pixels, the right one 100 × 60"):
+        matcher(textured_scene(60, 120), textured_scene(60, 100))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("aanet",), "without them a network predicts noise; give a file"),
+        (("resnet",), "There is no network 'resnet'"),
+        (("missing.safetensors",), "There is no weights file missing.safetensors"),
+    ],
+)
+def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp_path):
+    monkeypatch.setattr("aanet.weight_files.BUNDLED", tmp_path)
+    with pytest.raises(AanetError, match=message):
+        StereoMatcher(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "cuda"}, "engine must be openvino or torch; got 'cuda'"),
+        ({"precision": "int8"}, "precision must be float32 or bf16; got 'int8'"),
+        ({"engine": "openvino", "device": "cuda"}, "engine openvino runs on the cpu"),
+        ({"engine": "torch", "device": "cuda:99"}, "device 'cuda:99' cannot be used"),
+        ({"max_disparity": 50}, "must be a positive multiple of 8"),
+    ],
+)
+def test_options_that_do_not_exist_are_refused(options, message):
+    with pytest.raises(AanetError, match=message):
+        StereoMatcher("stereonet_aa", weights="random", **options)
