@@ -6,6 +6,7 @@ shapes alone: every candidate states the keys it would have there, and the file 
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -156,6 +157,7 @@ class Layout:
     shapes: Shapes  # by the authors' key
 
 
+@functools.cache
 def layout_of(name: str, max_disparity: int, training_heads: bool) -> Layout:
     """State the keys and shapes that the authors' file of this network has."""
     with torch.device("meta"):
@@ -175,15 +177,12 @@ def layout_of(name: str, max_disparity: int, training_heads: bool) -> Layout:
 def recognise(state: dict[str, Tensor]) -> Layout:
     """Find the network whose keys and shapes are exactly those of an authors' state dict."""
     shapes: Shapes = {key: tuple(tensor.shape) for key, tensor in state.items()}
-    with_heads = "aggregation.final_conv.1.weight" in shapes
-    candidates = [
-        layout_of(name, _max_disparity_for(name, shapes), heads)
-        for name in OFFICIAL_PARTS
-        for heads in {with_heads, False}
-    ]
-    fitting = [layout for layout in candidates if layout.shapes == shapes]
-    if fitting:
-        return fitting[0]
+    candidates = []
+    for name in OFFICIAL_PARTS:
+        layout = _layout_like(name, shapes)
+        if layout.shapes == shapes:
+            return layout
+        candidates.append(layout)
     closest = min(candidates, key=lambda layout: len(differences(layout.shapes, shapes)))
     raise AanetError(
         f"The weights fit no network here; the closest is {zoo.card(closest.name).title}, "
@@ -191,16 +190,15 @@ def recognise(state: dict[str, Tensor]) -> Layout:
     )
 
 
-def _max_disparity_for(name: str, shapes: Shapes) -> int:
-    """Read the maximum disparity off the finest scores; 192 where they are missing or impossible."""
+def _layout_like(name: str, shapes: Shapes) -> Layout:
+    """State a network with the maximum disparity, and with the training heads, that a file seems to have."""
+    training_heads = "aggregation.final_conv.1.weight" in shapes
     candidates = shapes.get("aggregation.final_conv.0.weight", (0,))[0]
     finest = {"stereonet_aa": 4, "psmnet_aa": 4, "gcnet_aa": 2}.get(name, 3)
     try:
-        with torch.device("meta"):
-            zoo.card(name).build(candidates * finest, False)
-    except AanetError:
-        return 192
-    return candidates * finest
+        return layout_of(name, candidates * finest, training_heads)
+    except AanetError:  # no maximum disparity of this network
+        return layout_of(name, 192, training_heads)
 
 
 def differences(expected: Shapes, found: Shapes) -> list[str]:
