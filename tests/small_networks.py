@@ -1,0 +1,57 @@
+"""Every network of the zoo at the smallest size that still has all of its layers, for tests."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from aanet.models import StereoNetwork, zoo
+from aanet.models.features import PSMNetFeatures
+from aanet.models.layers import DeformConv2d
+
+# The smallest maximum disparity each network allows that leaves a few candidates at its finest scale.
+MAX_DISPARITY = {"gcnet": 32, "psmnet": 32, "psmnet_aa": 64, "gcnet_aa": 32, "ganet": 24}
+ADAPTIVE = [name for name in zoo.NETWORKS if name.startswith("aanet") or name.endswith("_aa")]
+
+
+def build_small(name: str, training_heads: bool = False, initialisation: str = "paper") -> StereoNetwork:
+    """Build a network with few candidates; PSMNet's pooling windows are a quarter of what they should be."""
+    torch.manual_seed(0)
+    network = zoo.build(name, MAX_DISPARITY.get(name, 48), training_heads, initialisation)
+    for features in network.modules():
+        if isinstance(features, PSMNetFeatures):
+            for pool in features.pooling:
+                assert isinstance(pool, nn.Sequential)
+                assert isinstance(pool[0], nn.AvgPool2d)
+                pool[0] = nn.AvgPool2d(pool[0].kernel_size // 4)
+            network.minimum_size = 64
+    return network
+
+
+def enliven(network: nn.Module) -> None:
+    """Give weights as after some training: points that move, signals that do not fade."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for module in network.modules():
+            if isinstance(module, nn.BatchNorm2d | nn.BatchNorm3d):
+                assert module.running_mean is not None
+                assert module.running_var is not None
+                module.weight.uniform_(0.6, 1.2, generator=generator)
+                module.running_var.uniform_(0.5, 1.5, generator=generator)
+                module.bias.normal_(0, 0.1, generator=generator)
+                module.running_mean.normal_(0, 0.1, generator=generator)
+            elif isinstance(module, DeformConv2d):
+                module.offset_predictor.weight.normal_(0, 0.02, generator=generator)
+                assert module.offset_predictor.bias is not None
+                module.offset_predictor.bias.normal_(0, 0.3, generator=generator)
+        for parameter in network.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3**0.5)  # from a variance of 1 / (3 · inputs) to 1 / inputs
+
+
+def random_pair(network: StereoNetwork, batch: int = 1, extra: int = 1) -> tuple[Tensor, Tensor]:
+    """Two images of the smallest size, `extra` multiples wider than high."""
+    height = network.minimum_size
+    shape = (batch, 3, height, height + extra * network.size_multiple)
+    generator = torch.Generator().manual_seed(2)
+    return torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)
