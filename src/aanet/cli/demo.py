@@ -32,11 +32,12 @@ def demo(
         results[name] = StereoMatcher(name)(sample.left, sample.right, camera=MOTORCYCLE_CAMERA)
     scores = {name: _score(result, sample) for name, result in results.items()}
     best = names[-1]
-    write_image(output / "panel.png", _panel(sample, results, scores))
-    files = [
-        output / "panel.png",
-        *results[best].save(output / "motorcycle", "disparity", "color", "depth", "ply"),
-    ]
+    files = [output / "left.png", output / "right.png", output / "calib.json", output / "panel.png"]
+    write_image(files[0], sample.left)
+    write_image(files[1], sample.right)
+    MOTORCYCLE_CAMERA.save(files[2])
+    write_image(files[3], _panel(sample, results, scores))
+    files += results[best].save(output, "disparity", "color", "depth", "ply", name="motorcycle")
     if as_json:
         typer.echo(json.dumps({"scores": scores, "files": [str(file) for file in files]}, indent=2))
         return
@@ -47,7 +48,7 @@ def demo(
         )
     if best == "sgbm":
         typer.echo("No trained network comes with this version yet; `aanet train` makes one.")
-    typer.echo("Wrote " + ", ".join(str(file) for file in files) + ".")
+    typer.echo(f"Wrote to {output}: " + ", ".join(file.name for file in files) + ".")
 
 
 def _score(result: StereoResult, sample: StereoSample) -> dict[str, float]:
