@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from aanet.data.sample import StereoSample
-from aanet.data.synthetic import KIND_WEIGHTS, SyntheticWorld, render_scene
+from aanet.data.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene
 from aanet.data.synthetic.camera_effects import CameraEffects, draw_cameras, expose
 from aanet.data.synthetic.library import Cache, TextureLibrary, flat
 from aanet.data.synthetic.photo import segment
@@ -104,7 +104,7 @@ def test_any_number_of_workers_gives_the_same_pairs(workers: int) -> None:
     from torch.utils.data import DataLoader
 
     world = SyntheticWorld(SIZE, 64, seed=9, length=4, kinds={"photo": 1.0})
-    loader = DataLoader(world, batch_size=None, num_workers=workers, collate_fn=None)  # type: ignore[arg-type]
+    loader = DataLoader(world, batch_size=None, num_workers=workers, worker_init_fn=prepare_worker)  # type: ignore[arg-type]
     assert [digest(sample) for sample in loader] == [digest(world[index]) for index in range(4)]
 
 
@@ -143,7 +143,7 @@ def test_every_generator_paints_a_tile_and_repeats_it(name: str) -> None:
 def test_tiles_do_not_depend_on_the_order_of_asking() -> None:
     one, two = TextureLibrary(3), TextureLibrary(3)
     one.tile("bricks", 0)
-    np.testing.assert_array_equal(one.tile("wood", 2).levels[0], two.tile("wood", 2).levels[0])
+    np.testing.assert_array_equal(one.tile("wood", 2).image, two.tile("wood", 2).image)
 
 
 def test_the_cache_forgets_what_was_used_longest_ago() -> None:
@@ -258,4 +258,4 @@ def test_an_index_beyond_the_end_stops_iteration() -> None:
 
 
 def test_a_flat_texture_is_one_pixel() -> None:
-    np.testing.assert_array_equal(flat((1.0, 0.5, 0.0)).levels[0], [[[255, 127, 0]]])
+    np.testing.assert_array_equal(flat((1.0, 0.5, 0.0)).image, [[[255, 127, 0, 255]]])

@@ -65,10 +65,10 @@ _job: tuple[SyntheticWorld, Path]  # of this worker process; set once when it st
 
 
 def _start(world: SyntheticWorld, output: Path) -> None:
-    import cv2
+    from aanet.data.synthetic import prepare_worker
 
     global _job
-    cv2.setNumThreads(1)  # the processes already share the cores
+    prepare_worker()
     _job = world, output
 
 

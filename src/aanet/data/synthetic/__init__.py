@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from aanet.data.synthetic.render import RenderedPair, render_scene
 from aanet.data.synthetic.surfaces import Scene, Surface
-from aanet.data.synthetic.world import KIND_WEIGHTS, SyntheticWorld
+from aanet.data.synthetic.world import KIND_WEIGHTS, SyntheticWorld, prepare_worker
 
-__all__ = ["KIND_WEIGHTS", "RenderedPair", "Scene", "Surface", "SyntheticWorld", "render_scene"]
+__all__ = [
+    "KIND_WEIGHTS",
+    "RenderedPair",
+    "Scene",
+    "Surface",
+    "SyntheticWorld",
+    "prepare_worker",
+    "render_scene",
+]

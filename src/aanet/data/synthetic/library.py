@@ -19,7 +19,6 @@ from aanet.errors import AanetError
 
 LARGEST_PHOTO = 640  # px of the longer side; more detail than a view can show only costs time
 SMALLEST_PHOTO = 32
-LEVELS = 6
 VARIANTS = 8  # tiles of each generator
 T = TypeVar("T")
 
@@ -72,11 +71,11 @@ class TextureLibrary:
         number = list(GENERATORS).index(generator) * VARIANTS + variant
         sequence = np.random.SeedSequence(self.seed, spawn_key=(1, number))
         rng = np.random.Generator(np.random.PCG64(sequence))
-        return with_levels(GENERATORS[generator](rng))
+        return as_texture(GENERATORS[generator](rng))
 
     def photograph(self, number: int) -> Texture:
         """A photograph of the folder."""
-        return self._photos.get(number, lambda: with_levels(read_photograph(self.photographs[number])))
+        return self._photos.get(number, lambda: as_texture(read_photograph(self.photographs[number])))
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """Something costly that depends on a photograph alone, such as its segments; kept beside them."""
@@ -85,18 +84,13 @@ class TextureLibrary:
 
 def flat(colour: tuple[float, float, float]) -> Texture:
     """One colour in 0..1."""
-    pixel = np.asarray(np.clip(colour, 0, 1)) * 255.0
-    return Texture((pixel.astype(np.uint8)[None, None],))
+    pixel = np.clip((*colour, 1.0), 0.0, 1.0) * 255.0
+    return Texture(pixel.astype(np.uint8)[None, None])
 
 
-def with_levels(image: Image) -> Texture:
-    """A texture with its halvings, so that distant ground does not alias."""
-    levels = [image]
-    while len(levels) < LEVELS and min(levels[-1].shape[:2]) >= 16:
-        height, width = levels[-1].shape[:2]
-        half = cv2.resize(levels[-1], ((width + 1) // 2, (height + 1) // 2), interpolation=cv2.INTER_AREA)
-        levels.append(np.asarray(half, np.uint8))
-    return Texture(tuple(levels))
+def as_texture(image: Image) -> Texture:
+    """A texture of an RGB picture."""
+    return Texture(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2RGBA), np.uint8))
 
 
 def find_photographs(folder: Path) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ from aanet.data.synthetic.placement import Material
 from aanet.data.synthetic.surfaces import Texture
 from aanet.data.synthetic.textures import hue_colour
 
-PHOTOGRAPHS_PER_SCENE = 3  # decoding is a large part of a scene's time
+PHOTOGRAPHS_PER_SCENE = 2  # decoding is a large part of a scene's time
 
 # How often each texture covers each kind of surface.  Walls are mostly bare, as in real rooms.
 ROLES: dict[str, dict[str, float]] = {

@@ -193,7 +193,7 @@ def car(props: Props, at: At, scale: float) -> list[Facet]:
     spot = (at[0] - near * 1.02 * np.sin(yaw), at[1], at[2] + near * 1.02 * np.cos(yaw))
     rubber = Material(flat((0.05, 0.05, 0.05)))
     things = [*body, props.standing(wheels, spot, rubber, None, yaw)]
-    detailed = at[2] < 25 * scale
+    detailed = at[2] < 18 * scale
     for face in cabin:
         things.append(face)
         if detailed:
@@ -215,7 +215,7 @@ def tree(props: Props, at: At, scale: float) -> list[Facet]:
     ]
     things.append(props.standing(limbs, at, bark))
     foliage = props.materials.pick("foliage")
-    for _ in range(int(rng.integers(3, 7))):
+    for _ in range(int(rng.integers(2, 6))):
         centre = rng.normal((0.0, high * 1.15, 0.0), (high * 0.25, high * 0.18, high * 0.2))
         clump = shapes.foliage(rng) * high * rng.uniform(0.15, 0.32)
         spot = (at[0] + centre[0], at[1] + centre[1], at[2] + centre[2])

@@ -97,7 +97,7 @@ def photo_scene(
     height, width = size
     number, behind = _pick(rng, library), _pick(rng, library)
     picture = _picture(library, number)
-    labels = library.derived(("segments", number), lambda: segment(picture.levels[0]))
+    labels = library.derived(("segments", number), lambda: segment(picture.image[..., :3]))
     magnified = rng.uniform(0.9, 1.5)
     reach = np.array([(width + near) / magnified, height / magnified])  # in pixels of the photograph
     extra = np.maximum(np.ceil((reach + 4) / 4 - np.array(labels.shape[::-1]) / 2), 0).astype(int)

@@ -192,14 +192,16 @@ def draw_mask(
     y0, y1 = np.clip((extent[1] - margin, extent[3] + margin), -margin, size[0] + margin)
     origin = np.floor((x0, y0)) + rng.random(2)
     width, height = int(x1 - origin[0]) + 2, int(y1 - origin[1]) + 2
-    fine = 4 if width * height < 120_000 else 2
+    # Supersampled, but for large sheets: their outlines are few and straight, OpenCV's anti-aliasing will do.
+    fine = 4 if width * height < 60_000 else 1
     canvas = np.zeros((height * fine, width * fine), np.uint8)
     fixed = np.round(((whole - origin + 0.5) * fine - 0.5) * 16).astype(np.int32)
     outlines = split_like(fixed, pixels)
+    line = cv2.LINE_8 if fine > 1 else cv2.LINE_AA
     for outline in outlines:
-        cv2.fillPoly(canvas, [outline], 255, shift=4)
+        cv2.fillPoly(canvas, [outline], 255, line, shift=4)
     if facet.group >= 0:
-        cv2.polylines(canvas, outlines, True, 255, round(2 * OVERLAP * fine), shift=4)
+        cv2.polylines(canvas, outlines, True, 255, max(round(2 * OVERLAP * fine), 2), line, shift=4)
     for _ in range(fine // 2):  # two halvings are faster than one quartering
         half = (canvas.shape[1] // 2, canvas.shape[0] // 2)
         canvas = np.asarray(cv2.resize(canvas, half, interpolation=cv2.INTER_AREA), np.uint8)

@@ -78,7 +78,8 @@ def _scatter(
         if thing:
             foot = np.concatenate([c for facet in thing for c in facet.contours])
             reach = float(np.clip((foot[:, 0].max() - foot[:, 0].min()) / 2, 0.03, 2.5))
-            props.add(thing, 1, props.shadow(x, distance, reach, reach * 0.6))
+            seen = distance < 20 * scale  # the shadow of a distant thing is a line of pixels
+            props.add(thing, 1 if seen else None, props.shadow(x, distance, reach, reach * 0.6))
 
 
 def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
@@ -138,8 +139,8 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
     stage.background.append([props.sheet(ground, pick("road")), *_road(props, half)])
     for side in (-1.0, 1.0):
         z, setback = rng.uniform(-4, 6), half + rng.uniform(2.0, 6.0)
-        while z < 70 and rng.random() < 0.9:
-            long, high, deep = rng.uniform(10, 30), rng.uniform(5, 16), rng.uniform(6, 12)
+        while z < 60 and rng.random() < 0.85:
+            long, high, deep = rng.uniform(12, 34), rng.uniform(5, 16), rng.uniform(6, 12)
             at = (side * (setback + deep / 2 + rng.uniform(0, 1.5)), 0.0, z + long / 2)
             stage.objects.append(props.box(at, (deep, high, long), rng.normal(0, 0.02), pick("facade")))
             z += long + float(rng.choice([0.0, 0.0, 4.0]))
@@ -208,7 +209,7 @@ def flying(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
     yaw, lean = rng.normal(0, 0.35), rng.normal(0, 0.35)
     wall = props.upright([shapes.rectangle(60, 60)], (0.0, 1.5, distance), yaw, lean)
     props.stage.background.append([Facet(wall, props.materials.pick("object"))])
-    for _ in range(int(rng.integers(8, 18))):
+    for _ in range(int(rng.integers(7, 14))):
         z = rng.uniform(1.5, distance * 0.9)
         x, y = view.world_at(rng.uniform(0, size[1]), z), 1.5 + rng.normal(0, 0.25) * z * size[0] / view.focal
         props.add([_flyer(props, (x, y, z), z)])

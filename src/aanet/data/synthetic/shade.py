@@ -40,17 +40,18 @@ def _colour(surface: Surface, window: Window, weight: FloatMap, right: bool) -> 
     """Textured, lit and glossy colour of each pixel of the window times its weight, [h, w, 3]."""
     light = _light(surface, window)
     factor = weight if light is None else weight * light
-    # Three planes and a merge: numpy is many times slower when it broadcasts over a last axis of three.
+    # Planes and a merge: numpy is many times slower when it broadcasts over a short last axis.
     tint = np.asarray(surface.shading.colour, np.float32)
-    flat = surface.texture.levels[0].shape[:2] == (1, 1)
+    flat = surface.texture.flat
     if flat:
-        tint = tint * surface.texture.levels[0][0, 0]
-    colour = np.asarray(cv2.merge([factor * tint[0], factor * tint[1], factor * tint[2]]), np.float32)
+        tint = tint * surface.texture.image[0, 0, :3]
+    planes = [factor * tint[0], factor * tint[1], factor * tint[2]]
+    colour = np.asarray(cv2.merge(planes), np.float32)
     if not flat:
         cv2.multiply(colour, _textured(surface, window), dst=colour)
     if surface.gloss is not None:
         spot = _spot(surface.gloss, window, right) * weight
-        cv2.add(colour, cv2.merge([spot, spot, spot]), dst=colour)
+        cv2.add(colour, cv2.merge([spot] * 3), dst=colour)
     return colour
 
 
@@ -80,7 +81,7 @@ def _spot(gloss: Gloss, window: Window, right: bool) -> FloatMap:
 def _textured(surface: Surface, window: Window) -> FloatMap:
     """The texture through its homography, from the levels of detail that fit, [h, w, 3]."""
     width, height = window.size
-    coarsest = len(surface.texture.levels) - 1
+    coarsest = surface.texture.coarsest
     low, high, base = _range_of_detail(surface.texture_from_left, window, coarsest)
     if high - low < ONE_LEVEL:
         return _sample_level(surface, window, round((low + high) / 2))
@@ -135,7 +136,7 @@ def _detail(homography: Matrix, window: Window, base: float, coarsest: int) -> F
 
 def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
     """Sample one level of the texture for each pixel of the window, [h, w, 3]."""
-    texture = surface.texture.levels[level]
+    texture = surface.texture.level(level)
     scale = 0.5**level
     shrink = np.array([[scale, 0.0, 0.5 * scale - 0.5], [0.0, scale, 0.5 * scale - 0.5], [0.0, 0.0, 1.0]])
     matrix = shrink @ surface.texture_from_left
@@ -143,14 +144,15 @@ def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
     if window.left_from_window is not None:
         texture, matrix = _mirrored(texture, matrix @ window.left_from_window, window.size)
         warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR, borderMode=border)
-        return warped.astype(np.float32)
+        return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
     x, y = window.left_x, window.y
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = matrix.astype(np.float32)
     u, v = h00 * x + (h01 * y + h02), h10 * x + (h11 * y + h12)
     if h20 or h21 or h22 != 1:
         w = np.float32(1.0) / (h20 * x + (h21 * y + h22))
         u, v = u * w, v * w
-    return cv2.remap(texture, u, v, cv2.INTER_LINEAR, borderMode=border).astype(np.float32)
+    warped = cv2.remap(texture, u, v, cv2.INTER_LINEAR, borderMode=border)
+    return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
 
 
 def _mirrored(texture: Image, matrix: Matrix, size: tuple[int, int]) -> tuple[Image, Matrix]:
@@ -167,7 +169,8 @@ def _mirrored(texture: Image, matrix: Matrix, size: tuple[int, int]) -> tuple[Im
         return texture, matrix
     columns, rows = _reflected(x0, x1, width), _reflected(y0, y1, height)
     shift = np.array([[1.0, 0.0, -x0], [0.0, 1.0, -y0], [0.0, 0.0, 1.0]])
-    return texture.take(rows, axis=0).take(columns, axis=1), shift @ matrix
+    texels = texture.view(np.uint32)[..., 0].take(rows, axis=0).take(columns, axis=1)
+    return texels[..., None].view(np.uint8), shift @ matrix
 
 
 def _reflected(start: int, stop: int, length: int) -> NDArray[np.int64]:

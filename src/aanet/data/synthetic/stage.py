@@ -22,6 +22,7 @@ from aanet.data.synthetic.placement import (
 from aanet.data.synthetic.surfaces import Gloss, Matrix, Plane, Scene, Shading, Surface
 
 MOST_ENLARGED = 0.6  # of the density asked for
+SMALLEST_FALLOFF = 40.0  # px: on smaller facets nobody would see that the light falls off
 
 
 @dataclass
@@ -91,6 +92,8 @@ class Stage:
 
     def _texture_map(self, facet: Facet, place: Placement) -> Matrix:
         """Left pixels to texels: pixels to metres on the facet's plane, then to the density asked for."""
+        if facet.material.texture.flat:
+            return np.eye(3)
         view, q = self.view, place.q
         normal = q / math.sqrt(float(q @ q))
         up, ahead = -view.rotation[:, 1], view.rotation[:, 2]
@@ -114,7 +117,7 @@ class Stage:
         texels = seen @ texture_map[:, :2].T + texture_map[:, 2]
         texels = texels[:, :2] / texels[:, 2:]
         low, span = texels.min(axis=0), np.ptp(texels, axis=0)
-        height, width = material.texture.levels[0].shape[:2]
+        height, width = material.texture.image.shape[:2]
         size = np.array([width - 1.0, height - 1.0])
         scale = float(np.clip((size / np.maximum(span, 1.0)).min(), MOST_ENLARGED, 1.0))
         slack = size - scale * span
@@ -126,8 +129,9 @@ class Stage:
         lit = self.ambient + (1.0 - self.ambient) * max(float(normal @ self.light), 0.0)
         r, g, b = (float(c * lit) for c in facet.material.colour)
         x, y = (extent[0] + extent[2]) / 2, (extent[1] + extent[3]) / 2
-        span = max(extent[2] - extent[0], extent[3] - extent[1], 40.0)
-        slope = (0.0, 0.0) if facet.decal else tuple(self.rng.normal(0.0, 0.16, 2) / span)
+        span = max(extent[2] - extent[0], extent[3] - extent[1])
+        even = facet.decal or span < SMALLEST_FALLOFF
+        slope = (0.0, 0.0) if even else tuple(self.rng.normal(0.0, 0.16, 2) / span)
         # A relief whose disparity rises by g per pixel turns the normal by about focal / disparity × g.
         turn = -0.3 * self.view.focal / max(plane.a * x + plane.b * y + plane.c, 1.0)
         relief = (float(turn * self.light[0]), float(turn * self.light[1]))
