@@ -46,11 +46,8 @@ def matching_network(max_disparity: int, temperature: float = 30.0) -> StereoNet
     with torch.no_grad():
         features.train()(normalise(scene))
         values = features.eval()(normalise(scene))[0].permute(1, 0, 2, 3).flatten(1)  # [C, N]
-        variances, axes = torch.linalg.eigh(torch.cov(values))
-        whiten = (axes * variances.clamp(min=1e-4 * float(variances.max())).rsqrt()) @ axes.T
-        last = features.last
-        white = nn.Conv2d(last.in_channels, last.out_channels, 3, padding=1)
-        white.weight.copy_((whiten @ last.weight.flatten(1)).view_as(last.weight))
-        white.bias.copy_(-whiten @ values.mean(dim=1))
-        features.last = white
+        powers, axes = torch.linalg.eigh(values @ values.T / values.shape[1])
+        whiten = (axes * powers.clamp(min=1e-5 * float(powers.max())).rsqrt()) @ axes.T
+        kernel = features.last.weight
+        kernel.copy_((whiten @ kernel.flatten(1)).view_as(kernel))
     return network.eval()

@@ -110,13 +110,15 @@ def test_a_tile_that_is_all_overlap_is_refused():
 
 def test_memory_decides_about_tiles():
     pixels = 2000 * 3000
-    enough = 2 * bytes_per_pixel(FACTS) * pixels
+    enough = int(2 * bytes_per_pixel(FACTS, 3000) * pixels) + 1
     assert tile_for(FACTS, 2000, 3000, enough) is None
-    strips = tile_for(FACTS, 2000, 3000, enough // 2)
+    strips = tile_for(FACTS, 2000, 3000, enough // 2 + 1)
     assert strips == Tile(1000, 3000)
     small = tile_for(FACTS, 2000, 3000, enough // 20)
     assert small.width < 3000
     assert small.height * small.width <= pixels // 20
+    # Correlation compares every pixel of a row with every other one.
+    assert bytes_per_pixel(FACTS, 6000) > bytes_per_pixel(FACTS, 3000) + 800
     # However little memory there is, a tile must be larger than its overlaps.
     least = tile_for(FACTS, 2000, 3000, 0)
     assert least.height > 2 * OVERLAP

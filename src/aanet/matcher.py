@@ -188,7 +188,7 @@ class StereoMatcher:
         if tile is not None:
             pieces = Tile(*tile)
             return match_in_tiles(self._match_padded, left, right, self.facts, pieces)
-        at_once = max(int(available / (2 * bytes_per_pixel(self.facts) * height * width)), 1)
+        at_once = max(int(available / (2 * bytes_per_pixel(self.facts, width) * height * width)), 1)
         parts = [
             self._match_padded(left[first : first + at_once], right[first : first + at_once])
             for first in range(0, batch, at_once)
@@ -197,7 +197,8 @@ class StereoMatcher:
         return np.concatenate(disparities), np.concatenate(confidences)
 
     def _match_padded(self, left: FloatMap, right: FloatMap) -> Maps:
-        padding = padding_for(*left.shape[2:], self.facts)
+        height, width = left.shape[2:]
+        padding = padding_for(height, width, self.facts)
         maps = self.engine(padding.pad(left), padding.pad(right))
         disparity, confidence = (np.ascontiguousarray(padding.crop(each)) for each in maps)
         return disparity, confidence

@@ -28,9 +28,22 @@ BLEND = 64  # pixels over which two tiles blend
 OVERLAP = 2 * MARGIN + BLEND
 _LEAST_STRIP = 384  # rows: a lower tile would mostly consist of its overlaps
 
-# Bytes per pixel that a prediction takes at its peak, measured with OpenVINO at 576×960 and 192 disparities.
-_BYTES_PER_PIXEL = {"sgbm": 1500}
-_BYTES_PER_PIXEL_ELSE = 4000
+# Bytes per pixel that a prediction takes at its peak with 192 disparities, as measured with OpenVINO (GA-Net:
+# with torch, which takes up to half as much again); without what correlation needs for wide images.
+_BYTES_PER_PIXEL = {
+    "sgbm": 150,
+    "aanet_plus": 2400,
+    "stereonet_aa": 500,
+    "gcnet_aa": 1300,
+    "psmnet_aa": 1000,
+    "ganet_aa": 1100,
+    "stereonet": 500,
+    "gcnet": 17000,
+    "psmnet": 4100,
+    "ganet": 16000,
+}
+_BYTES_PER_PIXEL_OF_AANET = 800  # and of its ablations
+_NO_CORRELATION = frozenset({"sgbm", "stereonet", "gcnet", "psmnet", "ganet"})
 _SHARE = 0.5  # of the free memory that a prediction may take
 
 
@@ -56,7 +69,7 @@ def tile_for(facts: NetworkFacts, height: int, width: int, available: int) -> Ti
     wide as the image, which waste nothing on disparities; only where a strip of 384 rows does not fit, they
     are cut as well.
     """
-    affordable = int(_SHARE * available / bytes_per_pixel(facts))
+    affordable = int(_SHARE * available / bytes_per_pixel(facts, width))
     if height * width <= affordable:
         return None
     rows = max(affordable // width, _LEAST_STRIP)
@@ -64,10 +77,14 @@ def tile_for(facts: NetworkFacts, height: int, width: int, available: int) -> Ti
     return Tile(min(rows, height), min(columns, width))
 
 
-def bytes_per_pixel(facts: NetworkFacts) -> int:
-    """What a prediction takes at its peak, per pixel of the image."""
-    measured = _BYTES_PER_PIXEL.get(facts.name, _BYTES_PER_PIXEL_ELSE)
-    return measured * max(facts.max_disparity, 96) // 192
+def bytes_per_pixel(facts: NetworkFacts, width: int) -> float:
+    """What a prediction takes at its peak, per pixel of an image of that width."""
+    measured = _BYTES_PER_PIXEL.get(facts.name, _BYTES_PER_PIXEL_OF_AANET)
+    at_peak = measured * max(facts.max_disparity / 192, 1)
+    if facts.name not in _NO_CORRELATION:
+        # Every pixel of a row times every other one, in float32 and once more to sort it by disparity.
+        at_peak += 8 * width / facts.candidate_step**3
+    return at_peak
 
 
 def match_in_tiles(

@@ -59,11 +59,12 @@ def test_the_second_of_two_writers_takes_the_first_ones_result(folder):
     assert len(list((folder / "openvino").iterdir())) == 1
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch, caplog):
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch, caplog, converted):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr("aanet.engines.conversion.convert", lambda _network: converted.model)
     path = tmp_path / "w.safetensors"
-    weights.save(random_network("stereonet_aa", 24), path)
+    weights.save(converted.network, path)
     with caplog.at_level(logging.WARNING):
         engine = OpenVINOEngine.from_weights(path)
     assert "The converted network is not kept" in caplog.text
@@ -108,27 +109,39 @@ def test_the_system_decides_where_caches_lie(monkeypatch):
     assert cache.cache_folder() == Path("/local/aanet/Cache")
 
 
-def test_weights_are_converted_once(tmp_path, monkeypatch):
+def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
+    calls = []
+    monkeypatch.setattr(
+        "aanet.engines.conversion.convert", lambda network: (calls.append(network), converted.model)[1]
+    )
     path = tmp_path / "w.safetensors"
     weights.save(random_network("stereonet_aa", 24), path)
-    first = OpenVINOEngine.from_weights(path)
-    monkeypatch.setattr("aanet.engines.conversion.convert", None)  # would fail if it were called
-    second = OpenVINOEngine.from_weights(path, precision="bf16")
+    first, half, again = (
+        OpenVINOEngine.from_weights(path, precision=precision) for precision in ("float32", "bf16", "float32")
+    )
+    assert len(calls) == 1  # for every precision
+    assert first.facts == half.facts == again.facts == FACTS
     image = np.random.default_rng(0).random((1, 3, 32, 64), np.float32)
-    assert second.facts == first.facts
-    again = OpenVINOEngine.from_weights(path)
     np.testing.assert_array_equal(first(image, image)[0], again(image, image)[0])
 
 
-def test_two_processes_that_convert_at_once_both_succeed(tmp_path, folder):
+def test_two_processes_convert_at_once_and_a_third_needs_no_torch(tmp_path, folder):
+    """A later process must start fast: torch alone takes longer to load than everything else."""
     path = tmp_path / "w.safetensors"
     weights.save(random_network("stereonet_aa", 24), path)
     script = (
-        "import pathlib, sys\n"
-        "from aanet.engines.openvino_engine import OpenVINOEngine\n"
-        "print(OpenVINOEngine.from_weights(pathlib.Path(sys.argv[1])).facts.max_disparity)"
+        "import sys, numpy as np\n"
+        "from aanet.matcher import StereoMatcher\n"
+        "matcher = StereoMatcher(sys.argv[1], engine='openvino')\n"
+        "result = matcher(*np.zeros((2, 20, 30, 3), np.uint8))\n"
+        "assert result.disparity.shape == (20, 30)\n"
+        "print('torch' in sys.modules)"
     )
-    command = [sys.executable, "-c", script, str(path)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate()[0].strip() for process in running] == ["24", "24"]
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+
+    at_once = [start(), start()]
+    assert [process.communicate()[0].strip() for process in at_once] == ["True", "True"]
     assert len(list((folder / "openvino").iterdir())) == 1
+    assert start().communicate()[0].strip() == "False"

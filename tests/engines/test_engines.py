@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -17,42 +14,44 @@ from aanet.engines.openvino_engine import OpenVINOEngine, threads_of_environment
 from aanet.engines.torch_engine import TorchEngine
 from aanet.errors import AanetError
 from aanet.models import weights, zoo
-from matching_network import matching_network, plane
+from matching_network import plane
 
 
 def as_batch(*images: np.ndarray) -> list[np.ndarray]:
     return [np.ascontiguousarray(image.transpose(2, 0, 1)[None] / np.float32(255)) for image in images]
 
 
-def test_openvino_agrees_with_torch_on_a_pair_that_matches():
-    network = matching_network(24)
-    left, right = as_batch(*plane(96, 192, 8))
-    reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
-    expected, found = reference(left, right), openvino(left, right)
-    assert np.median(expected[0]) == pytest.approx(8, abs=0.5)
-    for one, other in zip(expected, found, strict=True):
-        assert one.dtype == other.dtype == np.float32
-        assert one.shape == other.shape == (1, 96, 192)
-        np.testing.assert_allclose(one, other, atol=1e-3)
-    assert openvino.facts == reference.facts
+def test_openvino_agrees_with_torch_on_pairs_that_match(converted):
+    reference = TorchEngine(converted.network, "cpu")
+    openvino = OpenVINOEngine(converted.model, converted.facts)
+    for pair, shape in ((plane(96, 192, 8), (1, 96, 192)), (plane(48, 100, 8), (1, 48, 100))):
+        left, right = as_batch(*pair)
+        expected, found = reference(left, right), openvino(left, right)
+        assert np.median(expected[0]) == pytest.approx(8, abs=0.5)
+        for one, other in zip(expected, found, strict=True):
+            assert one.dtype == other.dtype == np.float32
+            assert one.shape == other.shape == shape
+            np.testing.assert_allclose(one, other, atol=1e-3)
 
 
-def test_one_conversion_serves_every_size_and_batch():
+def test_one_conversion_of_aanet_serves_every_size_and_batch():
     network = random_network("aanet", 24)
     reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
+    assert openvino.facts == reference.facts
     rng = np.random.default_rng(0)
-    for shape in ((1, 3, 48, 96), (2, 3, 60, 84), (1, 3, 48, 96)):
+    for shape in ((1, 3, 48, 96), (2, 3, 60, 84)):
         left, right = rng.random((2, *shape), np.float32)
         for one, other in zip(reference(left, right), openvino(left, right), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-3)
 
 
-def test_few_sizes_are_kept_compiled():
-    engine = OpenVINOEngine.from_network(random_network("stereonet_aa", 24))
-    for width in (16, 20, 24, 28, 32, 16):
+def test_few_sizes_are_kept_compiled(converted, monkeypatch):
+    monkeypatch.setattr("aanet.engines.openvino_engine._SIZES_KEPT", 2)
+    engine = OpenVINOEngine(converted.model, converted.facts)
+    for width in (16, 20, 16, 24):
         image = np.zeros((1, 3, 16, width), np.float32)
         assert engine(image, image)[0].shape == (1, 16, width)
-    assert len(engine._compiled) == 4
+    assert [shape[3] for shape in engine._compiled] == [16, 24]  # the least used one had to go
 
 
 @pytest.mark.parametrize("name", sorted(GRAPH_DEPENDS_ON_SIZE))
@@ -70,23 +69,15 @@ def test_only_ganet_cannot_be_converted():
     assert len(GRAPH_DEPENDS_ON_SIZE) == 1
 
 
-def test_bf16_stays_near_float32_and_gives_float32():
-    network = matching_network(24)
+def test_bf16_stays_near_float32_and_gives_float32(converted):
     left, right = as_batch(*plane(48, 96, 8))
-    expected = TorchEngine(network, "cpu")(left, right)[0]
-    for engine in (TorchEngine(network, "cpu", "bf16"), OpenVINOEngine.from_network(network, "bf16")):
+    expected = TorchEngine(converted.network, "cpu")(left, right)[0]
+    half = TorchEngine(converted.network, "cpu", "bf16")
+    assert not np.array_equal(half(left, right)[0], expected)
+    for engine in (half, OpenVINOEngine(converted.model, converted.facts, "bf16")):
         disparity, _ = engine(left, right)
         assert disparity.dtype == np.float32
         assert np.median(np.abs(disparity - expected)) < 0.2
-
-
-def test_torch_in_bf16_is_not_float32():
-    network = matching_network(24)
-    left, right = as_batch(*plane(48, 96, 8))
-    half, whole = (
-        TorchEngine(network, "cpu", precision)(left, right)[0] for precision in ("bf16", "float32")
-    )
-    assert not np.array_equal(half, whole)
 
 
 def test_threads_are_set_for_the_call_alone():
@@ -99,13 +90,12 @@ def test_threads_are_set_for_the_call_alone():
     assert torch.get_num_threads() == before
 
 
-def test_openvino_follows_the_number_of_threads(monkeypatch):
-    network = random_network("stereonet_aa", 24)
+def test_openvino_follows_the_number_of_threads(converted, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2,1")
     assert threads_of_environment() == 2
     image = np.zeros((1, 3, 16, 16), np.float32)
     for threads, expected in ((None, 2), (1, 1)):
-        engine = OpenVINOEngine.from_network(network, threads=threads)
+        engine = OpenVINOEngine(converted.model, converted.facts, threads=threads)
         engine(image, image)
         (compiled,) = engine._compiled.values()
         assert compiled.get_property("INFERENCE_NUM_THREADS") == expected
@@ -152,24 +142,3 @@ def test_bundled_weights_are_found_by_name(tmp_path, monkeypatch):
     assert open_engine("stereonet_aa:night", engine="torch").facts.max_disparity == 24
     with pytest.raises(AanetError, match="No trained weights of StereoNet-AA"):
         open_engine("stereonet_aa", engine="torch")
-
-
-def test_opening_a_converted_network_needs_no_torch(tmp_path, monkeypatch):
-    """A later process must start fast: torch alone takes longer to load than everything else."""
-    monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
-    path = tmp_path / "w.safetensors"
-    weights.save(random_network("stereonet_aa", 24), path)
-    script = (
-        "import sys, numpy as np\n"
-        "from aanet.matcher import StereoMatcher\n"
-        f"result = StereoMatcher({str(path)!r}, engine='openvino')(*np.zeros((2, 20, 30, 3), np.uint8))\n"
-        "assert result.disparity.shape == (20, 30)\n"
-        "print('torch' in sys.modules)"
-    )
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        for _ in range(2)
-    ]
-    assert runs == ["True", "False"]

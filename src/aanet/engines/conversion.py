@@ -22,7 +22,6 @@ from aanet.ops.deform_conv import deform_conv2d_bags, using_deform_conv
 # Semi-global aggregation steps along rows and columns one by one: its graph is another one for each size.
 GRAPH_DEPENDS_ON_SIZE = frozenset({"ganet"})
 
-_IMAGES = openvino.PartialShape([-1, 3, -1, -1])
 # The operator as torchvision declares it.  OpenVINO knows it by this name.
 _DEFORM_CONV = (
     "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, "
@@ -31,20 +30,22 @@ _DEFORM_CONV = (
 )
 
 
-def convert(network: StereoNetwork) -> openvino.Model:
-    """Return the network's `InferenceGraph` with free batch, height and width.
+def convert(network: StereoNetwork, size: tuple[int, int] | None = None) -> openvino.Model:
+    """Return the network's `InferenceGraph` with free batch, height and width, or for one image of one size.
 
     `openvino.convert_model` does the same and reports home; its frontend does not.
     """
     name = network.architecture.builder
-    if name in GRAPH_DEPENDS_ON_SIZE:
+    if size is None and name in GRAPH_DEPENDS_ON_SIZE:
         raise EngineUnavailableError(
             f"OpenVINO cannot run {name}, whose scans make another graph for every image size; "
             "use the engine torch."
         )
     graph = InferenceGraph(network.eval())
     side = max(network.minimum_size, 2 * network.size_multiple)
-    example = (torch.rand(1, 3, side, side), torch.rand(1, 3, side, side))
+    sides = size or (side, side)
+    example = (torch.rand(1, 3, *sides), torch.rand(1, 3, *sides))
+    shape = openvino.PartialShape([1, 3, *size] if size else [-1, 3, -1, -1])
     with torch.inference_mode(), using_deform_conv(_through_torchvision_operator), _without_trace_warnings():
         traced = torch.jit.trace(graph, example, check_trace=False)
         frontend = FrontEndManager().load_by_framework("pytorch")
@@ -52,7 +53,7 @@ def convert(network: StereoNetwork) -> openvino.Model:
         inputs = frontend.load(decoder)
         for place in inputs.get_inputs():
             inputs.set_element_type(place, openvino.Type.f32)
-            inputs.set_partial_shape(place, _IMAGES)
+            inputs.set_partial_shape(place, shape)
         try:
             return frontend.convert(inputs)
         except RuntimeError as error:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("openvino", "torch")
 PRECISIONS = ("float32", "bf16")
+# What runs the files that `aanet export` writes.
+EXPORTED = {".onnx": "onnxruntime", ".xml": "openvino", ".pt2": "torch"}
 
 
 def open_engine(
@@ -32,13 +34,25 @@ def open_engine(
     threads: int | None = None,
 ) -> Engine:
     """Return what computes the disparities; the arguments are those of `StereoMatcher`."""
-    _check_choice("engine", engine, (*ENGINES, None))
+    _check_choice("engine", engine, (*ENGINES, "onnxruntime", None))
     _check_choice("precision", precision, PRECISIONS)
+    if isinstance(model, str | os.PathLike) and Path(model).suffix in EXPORTED:
+        from aanet.engines.exported_engine import open_exported
+
+        path, runner = Path(model), EXPORTED[Path(model).suffix]
+        if weights is not None or engine not in (None, runner) or device not in (None, "cpu"):
+            raise AanetError(f"{path} holds its weights and runs on {runner} on the cpu; leave the rest out.")
+        exported = open_exported(path, cast(Precision, precision), threads)
+        if max_disparity not in (None, exported.facts.max_disparity):
+            raise AanetError(f"{path} searches {exported.facts.max_disparity} pixels, not {max_disparity}.")
+        return exported
+    if engine == "onnxruntime":
+        raise AanetError("The engine onnxruntime runs .onnx files; write one with `aanet export`.")
     if model == "sgbm":
         from aanet.engines.sgbm_engine import SgbmEngine
 
         return SgbmEngine(max_disparity or 192)
-    source = _source(model, weights, max_disparity)
+    source = find_source(model, weights, max_disparity)
     opened = _open(source, engine, cast(Precision, precision), max_disparity, device, threads)
     name = opened.facts.name
     if weights not in (None, "random") and model not in (None, name):
@@ -46,10 +60,10 @@ def open_engine(
     return opened
 
 
-def _source(
+def find_source(
     model: Model | None, weights: str | os.PathLike[str] | None, max_disparity: int | None
 ) -> Path | StereoNetwork:
-    """The file or the network that is meant."""
+    """Return the file or the network that is meant; the arguments are those of `StereoMatcher`."""
     if model is not None and not isinstance(model, str | os.PathLike):
         if max_disparity not in (None, model.max_disparity):
             raise AanetError(f"The network searches {model.max_disparity} pixels, not {max_disparity}.")

@@ -42,7 +42,7 @@ class TorchEngine:
             for image in (left, right)
         ]
         half = torch.autocast(self.device.type, torch.bfloat16, enabled=self._half)
-        with torch.inference_mode(), half, _using_threads(self._threads):
+        with torch.inference_mode(), half, using_threads(self._threads):
             disparity, confidence = self._graph(*pair)
         return disparity.float().cpu().numpy(), confidence.float().cpu().numpy()
 
@@ -66,7 +66,7 @@ def _device(name: str | None) -> torch.device:
 
 
 @contextlib.contextmanager
-def _using_threads(count: int | None) -> Iterator[None]:
+def using_threads(count: int | None) -> Iterator[None]:
     """Use so many threads inside the block; the number is the whole process's, so it is put back."""
     before = torch.get_num_threads()
     try:

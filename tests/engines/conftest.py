@@ -1,0 +1,27 @@
+"""Converting takes seconds, so the tests share what was converted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import openvino
+import pytest
+
+from aanet.engines.conversion import convert
+from aanet.engines.engine import NetworkFacts
+from aanet.engines.graph import facts_of
+from aanet.models import StereoNetwork
+from matching_network import matching_network
+
+
+class Shared(NamedTuple):
+    network: StereoNetwork
+    model: openvino.Model
+    facts: NetworkFacts
+
+
+@pytest.fixture(scope="session")
+def converted() -> Shared:
+    """A network that matches, in both worlds."""
+    network = matching_network(24)
+    return Shared(network, convert(network), facts_of(network))
