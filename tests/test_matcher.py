@@ -37,9 +37,7 @@ class FakeEngine:
 
 
 def faked(engine: FakeEngine) -> StereoMatcher:
-    matcher = StereoMatcher.__new__(StereoMatcher)
-    matcher.engine = engine
-    return matcher
+    return StereoMatcher.with_engine(engine)
 
 
 def test_sgbm_finds_a_plane():

@@ -15,7 +15,7 @@ from aanet.checks import check_pair
 from aanet.data.images import AnyImage, as_rgb8, as_rgb_float, read_image
 from aanet.data.sample import FloatMap, Mask
 from aanet.engines import open_engine
-from aanet.engines.engine import Maps, NetworkFacts
+from aanet.engines.engine import Engine, Maps, NetworkFacts
 from aanet.errors import AanetError
 from aanet.padding import padding_for
 from aanet.result import StereoResult
@@ -64,7 +64,7 @@ class StereoMatcher:
             device: Of the engine torch ("cpu", "cuda", …); None takes the fastest one here.
             threads: On a CPU; None follows `OMP_NUM_THREADS`, or else takes every core.
         """
-        self.engine = open_engine(
+        self.engine: Engine = open_engine(
             model,
             weights=weights,
             engine=engine,
@@ -73,6 +73,13 @@ class StereoMatcher:
             device=device,
             threads=threads,
         )
+
+    @classmethod
+    def with_engine(cls, engine: Engine) -> StereoMatcher:
+        """Match with an engine that is open already."""
+        matcher = cls.__new__(cls)
+        matcher.engine = engine
+        return matcher
 
     @property
     def facts(self) -> NetworkFacts:

@@ -1,0 +1,74 @@
+"""`aanet doctor` tells what is here, and notices when something computes wrongly."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from aanet.cli import doctor
+from aanet.cli.main import app
+
+
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Without the conversion, which takes seconds."""
+    monkeypatch.setattr(
+        doctor, "_parity_test", lambda: doctor.Finding("openvino against torch", "–", ok=True)
+    )
+
+
+@pytest.mark.usefixtures("quick")
+def test_everything_is_told_as_json(tmp_path, monkeypatch):
+    monkeypatch.setenv("AANET_CACHE", str(tmp_path))
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert list(report) == ["Versions", "Hardware", "Files", "Self-test"]
+    found = {finding["what"]: finding["found"] for findings in report.values() for finding in findings}
+    assert found["numpy"] == np.__version__
+    assert "by default" in found["engines"]
+    assert found["cache"].startswith(f"{tmp_path}: 0 converted networks")
+    assert found["sgbm on a plane"].startswith("20 px found to 0.0")
+
+
+@pytest.mark.usefixtures("quick")
+def test_everything_is_told_as_tables():
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 0
+    for word in ("Versions", "openvino", "processor", "free memory", "cache", "sgbm on a plane", "✓"):
+        assert word in result.stdout
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_matcher_that_is_wrong_is_noticed(monkeypatch):
+    from aanet.sgbm import SemiGlobalMatcher
+
+    right = SemiGlobalMatcher.__call__
+
+    def off_by_one(self, left, right_image):
+        disparity, confidence, consistent = right(self, left, right_image)
+        return disparity + 1, confidence, consistent
+
+    monkeypatch.setattr(SemiGlobalMatcher, "__call__", off_by_one)
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["Self-test"][0]["ok"] is False
+
+
+def test_an_engine_that_is_wrong_is_noticed(monkeypatch):
+    from aanet.engines.openvino_engine import OpenVINOEngine
+    from aanet.engines.torch_engine import TorchEngine
+
+    class Wrong(TorchEngine):
+        def __call__(self, left, right):
+            disparity, confidence = super().__call__(left, right)
+            return disparity + 0.01, confidence
+
+    for engine, expected in ((TorchEngine, True), (Wrong, False)):
+        monkeypatch.setattr(
+            OpenVINOEngine, "from_network", lambda network, engine=engine: engine(network, "cpu")
+        )
+        assert doctor._parity_test().ok is expected

@@ -1,0 +1,239 @@
+"""`aanet predict` as a user sees it, mostly through the installed command."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import aanet.data.atomic
+from aanet.camera import StereoCamera
+from aanet.cli.main import app
+from aanet.data.files import read_depth, read_disparity
+from aanet.data.images import write_image
+from aanet.errors import AanetError
+from aanet.models import weights
+from matching_network import matching_network, plane
+
+COMMAND = [sys.executable, "-c", "from aanet.cli.main import main; main()"]
+# Stands in front of the command: any attempt to reach a network raises.
+NO_SOCKETS = (
+    "import socket, sys\n"
+    "def refuse(*_): raise OSError('a socket was opened')\n"
+    "socket.socket.connect = socket.socket.connect_ex = socket.create_connection = refuse\n"
+    "socket.getaddrinfo = refuse\n"
+    "sys.addaudithook(lambda event, _: refuse() if event == 'socket.connect' else None)\n"
+    "from aanet.cli.main import main; main()"
+)
+
+
+def run(*arguments: object, command: list[str] = COMMAND) -> subprocess.CompletedProcess[str]:
+    words = [*command, "predict", *(str(argument) for argument in arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def inside(*arguments: object) -> Result:
+    """The command in this process, which is faster; what main() turns into a sentence is raised here."""
+    result = CliRunner().invoke(app, ["predict", *(str(argument) for argument in arguments)])
+    if isinstance(result.exception, AanetError):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def pair(tmp_path) -> tuple[Path, Path]:
+    return put_pair(tmp_path, "l.png", "r.png")
+
+
+def put_pair(root: Path, left: str, right: str, disparity: int = 12, seed: int = 0) -> tuple[Path, Path]:
+    for name, image in zip((left, right), plane(64, 128, disparity, seed), strict=True):
+        write_image(root / name, image)
+    return root / left, root / right
+
+
+def put_folders(root: Path, count: int) -> None:
+    for index in range(count):
+        put_pair(root, f"left/{index}.png", f"right/{index}.png", disparity=8 + index, seed=index)
+
+
+def test_one_pair_from_files_to_files(pair, tmp_path):
+    done = run(*pair, "--model", "sgbm", "-o", tmp_path / "out", "--max-disparity", 32)
+    assert done.returncode == 0, done.stderr
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["l_color.png", "l_disparity.png"]
+    disparity = read_disparity(tmp_path / "out" / "l_disparity.png")
+    assert np.median(disparity[:, 16:]) == 12
+    assert done.stdout.startswith(f"{tmp_path / 'out'}: 1 matched")
+    assert done.stderr.strip() == ""
+
+
+def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatch):
+    monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
+    network = matching_network(24)
+    weights.save(network, tmp_path / "w.safetensors")
+    options = [
+        "--weights",
+        tmp_path / "w.safetensors",
+        "--engine",
+        "openvino",
+        "--save",
+        "disparity.npy",
+        "--json",
+    ]
+    done = run(*pair, *options, "-o", tmp_path / "out", command=[sys.executable, "-c", NO_SOCKETS])
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["model"] == "stereonet_aa"
+    assert facts["engine"].startswith("OpenVINO")
+    (one,) = facts["pairs"]
+    assert np.median(np.load(one["files"][0])[:, 24:]) == pytest.approx(12, abs=0.5)
+    assert (tmp_path / "cache" / "openvino").is_dir()
+
+
+def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
+    monkeypatch.setattr("aanet.weight_files.BUNDLED", tmp_path)
+    with pytest.raises(
+        AanetError, match=r"predicts noise; give a file \(--weights FILE\), or use --model sgbm"
+    ):
+        inside(*pair, "-o", tmp_path / "out")
+
+
+def test_metres_come_with_a_calibration(pair, tmp_path):
+    camera = StereoCamera(fx=100, cx=64, cy=32, baseline_m=0.12, width=128, height=64)
+    camera.save(tmp_path / "camera.json")
+    result = inside(
+        *(*pair, "--model", "sgbm", "-o", tmp_path / "out", "--max-disparity", 32),
+        *("--calib", tmp_path / "camera.json", "--save", "depth,ply,depth_color,occlusion,panel", "--check"),
+    )
+    assert result.exit_code == 0
+    names = ["l_depth.png", "l_depth_color.png", "l_occlusion.png", "l_panel.png", "l_points.ply"]
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == names
+    depth = read_depth(tmp_path / "out" / "l_depth.png")
+    assert np.nanmedian(depth) == pytest.approx(100 * 0.12 / 12, abs=1e-3)
+
+
+def test_many_pairs_with_a_bad_one(tmp_path):
+    put_folders(tmp_path, 4)
+    (tmp_path / "right" / "1.png").write_text("this is text")
+    (tmp_path / "right" / "2.png").write_bytes((tmp_path / "right" / "2.png").read_bytes()[:900])
+    write_image(tmp_path / "left" / "5.png", plane(8, 8, 1)[0])
+    done = run(tmp_path, "--model", "sgbm", "-o", tmp_path / "out", "--save", "disparity")
+    assert done.returncode == 2
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        "0_disparity.png",
+        "3_disparity.png",
+    ]
+    assert "2 matched, 3 failed" in done.stdout
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 3
+    assert "5.png has no partner" in lines[0]
+    assert "1 is skipped" in lines[1]
+    assert "its content is text" in lines[1]
+    assert "2 is skipped" in lines[2]
+    assert "is damaged" in lines[2]
+
+
+def test_resume_does_what_is_missing(tmp_path):
+    put_folders(tmp_path, 3)
+    out, options = tmp_path / "out", ["--model", "sgbm", "--save", "disparity", "--resume", "--json"]
+    assert inside(tmp_path, *options, "-o", out).exit_code == 0
+    (out / "1_disparity.png").unlink()
+    kept = (out / "0_disparity.png").stat().st_mtime_ns
+    facts = json.loads(inside(tmp_path, *options, "-o", out).stdout)
+    assert [pair["skipped"] for pair in facts["pairs"]] == [True, False, True]
+    assert (out / "1_disparity.png").is_file()
+    assert (out / "0_disparity.png").stat().st_mtime_ns == kept
+
+
+def test_warnings_are_told_and_strict_refuses(tmp_path):
+    left, right = put_pair(tmp_path, "l.png", "r.png")
+    told = run(left, left, "--model", "sgbm", "-o", tmp_path / "out")
+    assert told.returncode == 0
+    assert "l: Both images are the same" in told.stderr
+    refused = run(left, left, "--model", "sgbm", "-o", tmp_path / "strict", "--strict")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("aanet: Both images are the same")
+    assert not (tmp_path / "strict").exists()
+    assert run(left, right, "--model", "sgbm", "-o", tmp_path / "strict", "--strict").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["l.png", "missing.png"], "missing.png does not exist; expected an image"),
+        (["l.png", "text.png"], "text.png is not an image"),
+        (["l.png", "cut.png"], "cut.png is damaged"),
+        (["l.png", "small.png"], "128 × 64 pixels, the right one 8 × 8; a rectified pair has one size"),
+        (["empty"], "holds no pairs"),
+        (["l.png", "r.png", "--save", "depth"], "Saving depth needs a calibration: give --calib FILE"),
+        (["l.png", "r.png", "--save", "occlusion"], "needs the left-right check: give --check"),
+        (["l.png", "r.png", "--save", "video"], "nothing called 'video' to save"),
+        (["l.png", "r.png", "--save", ","], "nothing to save"),
+        (["l.png", "r.png", "--tile", "big"], "--tile is auto, none, or HEIGHTxWIDTH"),
+        (["l.png", "r.png", "--tile", "32x300"], "A tile for sgbm with 192 disparities must have at least"),
+        (["l.png", "r.png", "--scale", "0"], "The scale must be above 0"),
+    ],
+)
+def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    put_pair(tmp_path, "l.png", "r.png")
+    Path("text.png").write_text("hello")
+    Path("cut.png").write_bytes(Path("l.png").read_bytes()[:1000])
+    write_image("small.png", np.zeros((8, 8, 3), np.uint8))
+    Path("empty").mkdir()
+    with pytest.raises(AanetError) as caught:
+        inside(*arguments, "--model", "sgbm", "-o", "out")
+    assert message in str(caught.value)
+    assert not Path("out").exists()
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence(pair, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = run(*pair, "--model", "sgbm", "-o", tmp_path / "file")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"aanet: Cannot write {tmp_path / 'file'}")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_full_disk_stops_at_once_and_loses_nothing(tmp_path, monkeypatch):
+    put_folders(tmp_path, 4)
+    written, replace = [], Path.replace
+
+    def full_after_two(path: Path, target: Path) -> Path:
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(target)
+        return replace(path, target)
+
+    monkeypatch.setattr(aanet.data.atomic.Path, "replace", full_after_two)
+    with pytest.raises(AanetError, match="no space left on device"):
+        inside(tmp_path, "--model", "sgbm", "-o", tmp_path / "out", "--save", "disparity")
+    assert sorted((tmp_path / "out").iterdir()) == sorted(written)  # whole files, and no temporary one
+    for file in written:
+        assert read_disparity(file).shape == (64, 128)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    put_folders(tmp_path, 40)
+    out = tmp_path / "out"
+    words = [*COMMAND, "predict", str(tmp_path), "--model", "sgbm", "-o", str(out), "--save", "disparity"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (out.is_dir() and list(out.glob("*.png"))):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert "--resume goes on from there" in output
+    assert "Traceback" not in errors
+    files = list(out.iterdir())
+    assert 0 < len(files) < 40
+    assert all(read_disparity(file).shape == (64, 128) for file in files)
