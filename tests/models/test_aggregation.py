@@ -122,14 +122,32 @@ def test_the_last_scores_of_psmnet_do_not_depend_on_how_many_are_asked_for() -> 
         torch.testing.assert_close(one([volume])[0], three([volume])[0])
 
 
-def test_later_hourglasses_of_psmnet_see_the_first_one() -> None:
-    first, second, _ = PSMNetAggregation(outputs=1).eval().hourglasses
-    x = random(1, 32, 4, 4, 4)
+def test_psmnets_hourglasses_see_the_first_way_down_and_the_latest_way_up() -> None:
+    aggregation = PSMNetAggregation(outputs=1).eval()
+    calls: list[tuple[tuple[Tensor, ...], tuple[Tensor, Tensor, Tensor]]] = []
+    for hourglass in aggregation.hourglasses:
+        hourglass.register_forward_hook(lambda *given: calls.append((given[1], given[2])))
     with torch.inference_mode():
-        _, before, behind = first(x)
-        plain, with_both = second(x)[0], second(x, before, behind)[0]
-        assert not torch.allclose(second(x, before)[0], plain)
-        assert not torch.allclose(second(x, before)[0], with_both)
+        aggregation([random(1, 64, 4, 4, 4)])
+    (first, (_, down, up)), (second, (_, _, later_up)), (third, _) = calls
+    assert len(first) == 1
+    assert second[1] is down
+    assert second[2] is up
+    assert third[1] is down
+    assert third[2] is later_up
+
+
+def test_an_hourglass_adds_what_an_earlier_one_knew() -> None:
+    hourglass = PSMNetAggregation(outputs=1).eval().hourglasses[0]
+    enliven(hourglass)
+    x, before, behind = random(1, 32, 4, 4, 4), random(1, 64, 2, 2, 2), random(1, 64, 2, 2, 2) + 1
+    with torch.inference_mode():
+        output, down, up = hourglass(x, before, behind)
+        torch.testing.assert_close(down, F.relu(hourglass.to_half(x) + behind))
+        torch.testing.assert_close(up, F.relu(hourglass.up_to_half(hourglass.to_quarter(down)) + before))
+        torch.testing.assert_close(output, hourglass.up_to_full(up))
+        _, down, up = hourglass(x)
+        torch.testing.assert_close(up, F.relu(hourglass.up_to_half(hourglass.to_quarter(down)) + down))
 
 
 def test_ganet_guides_every_sga_block_with_weights_of_unit_norm() -> None:
@@ -163,3 +181,14 @@ def test_ganet_puts_the_last_block_first() -> None:
     weights = [F.normalize(random(1, 4, 32, 5, 4, 8), p=1, dim=3)] * 3
     with torch.inference_mode():
         torch.testing.assert_close(one([volume], weights)[0], three([volume], weights)[0])
+
+
+def test_every_block_of_ganet_gets_its_own_weights() -> None:
+    aggregation = GANetAggregation(outputs=1).eval()
+    given: list[Tensor] = []
+    for block in aggregation.semi_global:
+        block.register_forward_pre_hook(lambda _, inputs: given.append(inputs[1]))
+    weights = [F.normalize(random(1, 4, 32, 5, 4, 4) + i, p=1, dim=3) for i in range(3)]
+    with torch.inference_mode():
+        aggregation([random(1, 64, 4, 4, 4)], weights)
+    assert all(ours is expected for ours, expected in zip(given, weights, strict=True))

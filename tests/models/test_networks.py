@@ -148,6 +148,16 @@ def test_half_precision_by_autocast_keeps_disparities_in_float32(name: str) -> N
     assert torch.isfinite(output.disparity).all()
 
 
+def test_ganet_is_guided_by_the_left_image() -> None:
+    with torch.device("meta"):
+        network = zoo.card("ganet").build(24, False).eval()
+        given: list[Tensor] = []
+        network.get_submodule("guidance").register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+        left, right = torch.empty(1, 3, 48, 48), torch.empty(1, 3, 48, 48)
+        network(left, right)
+    assert given[0] is left
+
+
 @pytest.mark.parametrize("name", SIZE_MULTIPLES)
 def test_size_multiples(name: str) -> None:
     with torch.device("meta"):
