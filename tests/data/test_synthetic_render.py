@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -125,6 +126,13 @@ def test_the_right_view_warped_by_the_disparity_is_the_left_one(kind: str) -> No
     assert np.median(high) < 4.0
 
 
+def test_scenes_cut_out_of_real_photographs_warp_onto_each_other(shared_data: Path) -> None:
+    world = SyntheticWorld((160, 320), 96, seed=4, textures=shared_data / "textures", kinds={"photo": 1.0})
+    for index in range(3):
+        pair = render_scene(world.scene(index))
+        assert np.median(warped_error(pair)[pair.visible]) < 2.0
+
+
 @pytest.mark.parametrize("kind", PLACES)
 def test_the_disparity_of_the_right_view_is_that_of_the_left_at_matching_pixels(kind: str) -> None:
     world = SyntheticWorld((120, 240), 96, seed=6, kinds={kind: 1.0})
@@ -241,6 +249,16 @@ def test_occlusion_behind_a_strip_is_as_wide_as_the_step_in_disparity() -> None:
     assert right[35:64].all()
     assert not right[67:84].any()
     assert right[86:138].all()
+
+
+def test_faces_that_share_an_edge_do_not_hide_each_other() -> None:
+    world = SyntheticWorld((120, 240), 64, seed=11, kinds={"room": 1.0})
+    walls = [s for s in world.scene(0).surfaces if s.group == 1 and not s.decal]
+    assert len(walls) >= 3
+    pair = render_scene(Scene("test", (120, 240), tuple(walls)))
+    x, _ = grid((120, 240))
+    inside = (x - pair.disparity >= 0) & (x - pair.disparity <= 239)
+    np.testing.assert_array_equal(pair.visible, inside)
 
 
 def test_a_decal_changes_colour_and_nothing_else() -> None:

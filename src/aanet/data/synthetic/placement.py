@@ -36,7 +36,8 @@ class Viewpoint:
 
     def to_camera(self, world: Points) -> Points:
         """World points to camera coordinates, [N, 3]."""
-        down = np.stack([world[:, 0], self.height - world[:, 1], world[:, 2]], 1)
+        down = world * (1.0, -1.0, 1.0)
+        down[:, 1] += self.height
         return np.asarray(down @ self.rotation.T)
 
     def project(self, points: Points) -> Points:
@@ -128,10 +129,12 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
     reach = _within(hull, -2.0, -2.0, 1.5 * width, height + 2.0)
     if len(reach) < 3:
         return None
-    span = np.ptp(reach, axis=0)
+    low, high = reach.min(axis=0), reach.max(axis=0)
+    span = high - low
     if span.min() < SMALLEST or span.max() < 4 * SMALLEST:
         return None
-    part = _within(hull, 0.0, 0.0, width - 1.0, height - 1.0)
+    whole = low.min() >= 0 and high[0] < width and high[1] < height
+    part = reach if whole else _within(hull, 0.0, 0.0, width - 1.0, height - 1.0)
     part, outside = (part, False) if len(part) >= 3 else (reach, True)
     # focal / Z, which is the disparity for a baseline of one
     nearness = (part - (view.cx, view.cy)) @ q[:2] + view.focal * q[2]

@@ -18,7 +18,7 @@ from aanet.data.synthetic.surfaces import Scene
 Thing = Callable[[Props, objects.At, float], list[Facet]]
 INDOORS: tuple[Thing, ...] = (
     *(objects.crate, objects.crate, objects.table, objects.chair, objects.shelf, objects.plant),
-    *(objects.pillar, objects.ball, objects.bicycle, objects.rack, objects.sticks, objects.person),
+    *(objects.pillar, objects.ball, objects.bicycle, objects.rack, objects.sticks),
 )
 OUTDOORS: tuple[Thing, ...] = (
     *(objects.car, objects.car, objects.car, objects.pole, objects.pole, objects.tree, objects.tree),
@@ -106,7 +106,7 @@ def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int
         corners = [(a[0], 0.0, a[1]), (b[0], 0.0, b[1]), (b[0], high, b[1]), (a[0], high, a[1])]
         side = props.sheet(corners, wall if rng.random() < 0.7 else pick("wall"), group)
         stage.background.append([side, *_pictures(props, side)])
-    _scatter(props, INDOORS, int(rng.integers(4, 8)), 1.2, depth * 0.95)
+    _scatter(props, INDOORS, int(rng.integers(4, 8)), 1.5, depth * 0.95)
     return stage.build(near)
 
 
@@ -144,7 +144,7 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
             at = (side * (setback + deep / 2 + rng.uniform(0, 1.5)), 0.0, z + long / 2)
             stage.objects.append(props.box(at, (deep, high, long), rng.normal(0, 0.02), pick("facade")))
             z += long + float(rng.choice([0.0, 0.0, 4.0]))
-    _scatter(props, OUTDOORS, int(rng.integers(5, 10)), 6.0, 45.0)
+    _scatter(props, OUTDOORS, int(rng.integers(4, 9)), 6.0, 45.0)
     if rng.random() < 0.3:
         for _ in range(int(rng.integers(1, 4))):
             cable = [shapes.wire(40.0, rng.uniform(0.3, 1.5), rng.uniform(0.02, 0.06))]
@@ -162,17 +162,16 @@ def _road(props: Props, half: float) -> list[Facet]:
         return Facet([view.to_camera(c) for c in corners], material, decal=True)
 
     dash, x = rng.uniform(2, 5), rng.normal(0, 0.5)
-    found = [
-        strips([(half, half + 30, -5, 300), (-half - 30, -half, -5, 300)], props.materials.pick("verge")),
-        strips(
-            [(half, half + 0.2, -5, 300), (-half - 0.2, -half, -5, 300)],
-            props.materials.paint(0.4, 0.85, 0.1),
-        ),
-        strips(
-            [(x, x + 0.15, z, z + dash) for z in np.arange(2.0, 60.0, dash * 2)],
-            Material(flat((0.85, 0.85, 0.8))),
-        ),
-    ]
+    found: list[Facet] = []
+    if rng.random() < 0.8:
+        sides = [(half, half + 30, -5.0, 300.0), (-half - 30, -half, -5.0, 300.0)]
+        found.append(strips(sides, props.materials.pick("verge")))
+    if rng.random() < 0.5:
+        kerbs = [(half, half + 0.2, -5.0, 300.0), (-half - 0.2, -half, -5.0, 300.0)]
+        found.append(strips(kerbs, props.materials.paint(0.4, 0.85, 0.1)))
+    if rng.random() < 0.8:
+        dashes = [(x, x + 0.15, z, z + dash) for z in np.arange(2.0, 60.0, dash * 2)]
+        found.append(strips(dashes, Material(flat((0.85, 0.85, 0.8)))))
     if rng.random() < 0.5:  # houses and trees out of view shade the road
         edges = np.cumsum(rng.uniform(2, 14, 6))
         shade = strips([(-30, 30, edges[k], edges[k + 1]) for k in (0, 2, 4)], Material(flat((0, 0, 0))))

@@ -125,9 +125,9 @@ def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     disparity, own = view.disparity.ravel()[doubtful], view.owner.ravel()[doubtful]
     # Nearly all of them lie behind a surface that covers both neighbours and is nearer at both.
     at, nearness = before.ravel()[doubtful], other.disparity.ravel()
-    covered = (owners[at] == owners[at + 1]) & (
-        np.minimum(nearness[at], nearness[at + 1]) > disparity + NEARER
-    )
+    groups = _groups(scene)
+    covered = (owners[at] == owners[at + 1]) & (groups[owners[at]] != groups[own])
+    covered &= np.minimum(nearness[at], nearness[at + 1]) > disparity + NEARER
     visible.ravel()[doubtful[covered]] = False
     open_ = ~covered
     doubtful = doubtful[open_]
@@ -136,13 +136,18 @@ def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     return visible
 
 
+def _groups(scene: Scene) -> NDArray[np.int64]:
+    """A number for each surface, the same for those of one group, which never hide each other."""
+    return np.array([s.group if s.group >= 0 else -2 - i for i, s in enumerate(scene.surfaces)])
+
+
 def _hidden(
     scene: Scene, x: FloatMap, y: FloatMap, disparity: FloatMap, owner: NDArray[np.int16], from_right: bool
 ) -> Mask:
     """Whether another surface lies in front of points with `disparity` at (x, y) of the other view."""
     surfaces = scene.surfaces
     edge_on = np.array([not surface.seen_by_right for surface in surfaces])
-    groups = np.array([s.group if s.group >= 0 else -2 - i for i, s in enumerate(surfaces)])
+    groups = _groups(scene)
     hidden: Mask = edge_on[owner]
     group = groups[owner]
     for index, surface in enumerate(surfaces):
