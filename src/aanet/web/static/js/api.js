@@ -1,0 +1,103 @@
+// The page talks to the public HTTP API and to nothing else.
+import { readNpz } from "./npz.js";
+
+const API = "/api/v1";
+let token = "";
+
+export class ApiError extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** The part of the address after # is never sent to a server; it carries the token to this page. */
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem("token", given);
+    history.replaceState(null, "", location.pathname);
+  }
+  token = sessionStorage.getItem("token") || "";
+  return token;
+}
+
+export function setToken(value) {
+  token = value;
+  sessionStorage.setItem("token", value);
+}
+
+const authorization = () => (token ? { Authorization: `Bearer ${token}` } : {});
+
+export async function listModels() {
+  const response = await fetch(`${API}/models`, { headers: authorization() });
+  const content = await response.json();
+  if (!response.ok) throw new ApiError(response.status, content.code, content.message);
+  return content;
+}
+
+/** A file of the example pair. */
+export async function exampleFile(name) {
+  const response = await fetch(`/page/motorcycle/${name}`);
+  if (!response.ok) throw new ApiError(response.status, "example", "The example pair is not at hand.");
+  return new File([await response.blob()], name);
+}
+
+export async function colors() {
+  return (await fetch("/page/colors.json")).json();
+}
+
+/**
+ * Match a pair; `onSent(share)` is called while it is sent.
+ * XMLHttpRequest, because fetch cannot tell how much of an upload has gone.
+ */
+export function match(files, query, signal, onSent) {
+  const form = new FormData();
+  for (const part of ["left", "right", "calib"]) if (files[part]) form.append(part, files[part]);
+  const request = new XMLHttpRequest();
+  request.open("POST", `${API}/disparity?${new URLSearchParams({ ...query, format: "npz" })}`);
+  request.responseType = "arraybuffer";
+  for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
+  request.upload.onprogress = (event) => onSent(event.loaded / event.total);
+  return new Promise((resolve, reject) => {
+    request.onerror = () => reject(new ApiError(0, "unreachable", "The server does not answer."));
+    request.onabort = () => reject(new ApiError(0, "cancelled", "Cancelled."));
+    request.onload = () => {
+      if (request.status !== 200) reject(readProblem(request));
+      else resolve(readResult(request));
+    };
+    signal.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
+}
+
+function readProblem(request) {
+  try {
+    const problem = JSON.parse(new TextDecoder().decode(request.response));
+    const wait = request.getResponseHeader("Retry-After");
+    const again = request.status === 503 && wait ? ` Try again in ${wait} s.` : "";
+    return new ApiError(request.status, problem.code, problem.message + again);
+  } catch {
+    return new ApiError(request.status, "unreadable", `The server answered ${request.status}.`);
+  }
+}
+
+function readResult(request) {
+  const arrays = readNpz(request.response);
+  const [height, width] = arrays.disparity.shape;
+  const timing = request.getResponseHeader("Server-Timing") || "";
+  return {
+    width,
+    height,
+    disparity: arrays.disparity.data,
+    confidence: arrays.confidence.data,
+    left: arrays.left.data,
+    occlusion: arrays.occlusion ? arrays.occlusion.data : null,
+    camera: JSON.parse(request.getResponseHeader("Aanet-Camera")),
+    warnings: JSON.parse(request.getResponseHeader("Aanet-Warnings")),
+    model: request.getResponseHeader("Aanet-Model"),
+    engine: request.getResponseHeader("Aanet-Engine"),
+    seconds: Number((/match;dur=([\d.]+)/.exec(timing) || [0, 0])[1]) / 1000,
+  };
+}

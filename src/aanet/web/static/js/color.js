@@ -1,0 +1,61 @@
+// Values to colours: the same ramp as in the files that the package writes.
+
+let ramp = null; // 256 × RGB, near is red and far is blue
+const UNKNOWN = [48, 48, 48];
+const HIDDEN = [232, 62, 208]; // magenta: no colour of the ramp comes near it
+
+export function setRamp(colors) {
+  ramp = colors;
+}
+
+/** From the 1st to the 99th percentile: a few wild values do not stretch the scale. */
+export function valueRange(values) {
+  const step = Math.max(1, Math.floor(values.length / 100_000));
+  const sample = [];
+  for (let i = 0; i < values.length; i += step) if (Number.isFinite(values[i])) sample.push(values[i]);
+  if (!sample.length) return [0, 1];
+  sample.sort((a, b) => a - b);
+  const low = sample[Math.floor(0.01 * (sample.length - 1))];
+  const high = sample[Math.ceil(0.99 * (sample.length - 1))];
+  return high > low ? [low, high] : [low, low + 1];
+}
+
+export function colorOf(value, [low, high]) {
+  if (!Number.isFinite(value)) return UNKNOWN;
+  return ramp[Math.min(255, Math.max(0, Math.round((255 * (value - low)) / (high - low))))];
+}
+
+/** Paint one colour for each pixel; `pick(i)` gives RGB. */
+export function paint(canvas, width, height, pick) {
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(width, height);
+  for (let i = 0; i < width * height; i += 1) {
+    const rgb = pick(i);
+    image.data[4 * i] = rgb[0];
+    image.data[4 * i + 1] = rgb[1];
+    image.data[4 * i + 2] = rgb[2];
+    image.data[4 * i + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+}
+
+const grey = Array.from({ length: 256 }, (_, level) => [level, level, level]);
+
+export const pickers = {
+  disparity: (result, range) => (i) => colorOf(result.disparity[i], range),
+  confidence: (result) => (i) => grey[Math.round(255 * Math.min(1, Math.max(0, result.confidence[i])))],
+  check: (result, range) => (i) => (result.occlusion[i] ? HIDDEN : colorOf(result.disparity[i], range)),
+  left: (result) => (i) => result.left.subarray(3 * i, 3 * i + 3),
+};
+
+/** Round numbers along a scale, about `count` of them. */
+export function ticks(low, high, count) {
+  const raw = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+  const values = [];
+  for (let v = Math.ceil(low / step) * step; v <= high + 1e-9; v += step) values.push(Number(v.toFixed(10)));
+  return values;
+}

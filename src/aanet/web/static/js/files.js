@@ -1,0 +1,101 @@
+// The files of `docs/conventions.md`, written in the browser from the arrays that it has already.
+
+/** KITTI's 16-bit PNG: 256 × pixels, 0 where unknown. */
+export async function encodePng16(values, width, height) {
+  const rows = new Uint8Array(height * (1 + 2 * width)); // each row begins with its filter, 0: none
+  for (let y = 0, at = 0; y < height; y += 1) {
+    at += 1;
+    for (let x = 0; x < width; x += 1, at += 2) {
+      const value = values[y * width + x];
+      const stored = Number.isFinite(value) ? Math.max(Math.round(value * 256), 1) : 0;
+      if (value < 0 || stored > 65535) {
+        throw new Error("A 16-bit PNG holds disparities from 0 to 255.99 px; take PFM or NPY instead.");
+      }
+      rows[at] = stored >> 8;
+      rows[at + 1] = stored & 255;
+    }
+  }
+  const header = new Uint8Array(13);
+  const view = new DataView(header.buffer);
+  view.setUint32(0, width);
+  view.setUint32(4, height);
+  header.set([16, 0, 0, 0, 0], 8); // 16 bits of grey
+  const deflated = await new Response(
+    new Blob([rows]).stream().pipeThrough(new CompressionStream("deflate")),
+  ).arrayBuffer();
+  const signature = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]);
+  const chunks = [chunk("IHDR", header), chunk("IDAT", new Uint8Array(deflated)), chunk("IEND", new Uint8Array())];
+  return new Blob([signature, ...chunks], { type: "image/png" });
+}
+
+function chunk(kind, data) {
+  const bytes = new Uint8Array(12 + data.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, data.length);
+  bytes.set(new TextEncoder().encode(kind), 4);
+  bytes.set(data, 8);
+  view.setUint32(8 + data.length, crc32(bytes.subarray(4, 8 + data.length)));
+  return bytes;
+}
+
+const CRC = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
+  return value;
+});
+
+function crc32(bytes) {
+  let value = 0xffffffff;
+  for (const byte of bytes) value = CRC[(value ^ byte) & 255] ^ (value >>> 8);
+  return (value ^ 0xffffffff) >>> 0;
+}
+
+/** Portable float map: little-endian, bottom row first, infinity where unknown. */
+export function encodePfm(values, width, height) {
+  const data = new DataView(new ArrayBuffer(4 * width * height));
+  for (let y = 0, at = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1, at += 4) {
+      const value = values[(height - 1 - y) * width + x];
+      data.setFloat32(at, Number.isFinite(value) ? value : Infinity, true);
+    }
+  }
+  return new Blob([`Pf\n${width} ${height}\n-1.0\n`, data]);
+}
+
+/** NumPy's own file, float32. */
+export function encodeNpy(values, width, height) {
+  let header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${height}, ${width}), }`;
+  header = header.padEnd(Math.ceil((11 + header.length) / 64) * 64 - 11) + "\n"; // data begins at a multiple of 64
+  const start = new Uint8Array([0x93, 78, 85, 77, 80, 89, 1, 0, header.length & 255, header.length >> 8]);
+  return new Blob([start, header, values]);
+}
+
+/** Coloured points as binary PLY; `cloud` has positions [3N], colors [3N] and the indices to keep. */
+export function encodePly(positions, colors, kept) {
+  const header = [
+    "ply",
+    "format binary_little_endian 1.0",
+    "comment metres in the frame of the left camera: x right, y down, z forward",
+    `element vertex ${kept.length}`,
+    ...["x", "y", "z"].map((name) => `property float ${name}`),
+    ...["red", "green", "blue"].map((name) => `property uchar ${name}`),
+    "end_header\n",
+  ].join("\n");
+  const data = new DataView(new ArrayBuffer(15 * kept.length));
+  kept.forEach((index, place) => {
+    for (let axis = 0; axis < 3; axis += 1) {
+      data.setFloat32(15 * place + 4 * axis, positions[3 * index + axis], true);
+      data.setUint8(15 * place + 12 + axis, colors[3 * index + axis]);
+    }
+  });
+  return new Blob([header, data]);
+}
+
+/** Hand a file to the person. */
+export function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,66 @@
+// Disparity to metres and points, as `docs/conventions.md` defines them.
+
+/** Metres of a disparity, or NaN at and beyond infinity. */
+export function depthOf(camera, disparity) {
+  const doffs = camera.cx_right === null ? 0 : camera.cx_right - camera.cx;
+  const above = disparity + doffs;
+  return above > 0 ? (camera.fx * camera.baseline_m) / above : NaN;
+}
+
+/**
+ * A camera for looking at a result without calibration: an ordinary lens, and a baseline that puts the
+ * middle of the scene at a distance of 1.  Shapes are roughly right, lengths mean nothing.
+ */
+export function assumedCamera(result) {
+  const sample = Array.from(result.disparity.filter((d, i) => i % 97 === 0 && d > 0)).sort((a, b) => a - b);
+  const middle = sample[Math.floor(sample.length / 2)] || 1;
+  const fx = 1.1 * Math.max(result.width, result.height);
+  return {
+    fx, fy: null, cx: (result.width - 1) / 2, cy: (result.height - 1) / 2, cx_right: null, baseline_m: middle / fx,
+  };
+}
+
+const EDGE = 0.03; // of the depth: a larger step to a neighbour is an edge, not a surface
+
+/** Points of every `step`-th pixel: positions, colours, confidence, and whether they lie on a surface. */
+export function pointsOf(result, camera, maxPoints) {
+  const step = Math.ceil(Math.sqrt((result.width * result.height) / maxPoints));
+  const columns = Math.floor((result.width - 1) / step) + 1;
+  const rows = Math.floor((result.height - 1) / step) + 1;
+  const positions = new Float32Array(3 * columns * rows);
+  const colors = new Uint8Array(3 * columns * rows);
+  const extra = new Float32Array(3 * columns * rows); // confidence, surface, disparity
+  const depthAt = (x, y) => depthOf(camera, result.disparity[y * result.width + x]);
+  let count = 0;
+  for (let y = 0; y < result.height; y += step) {
+    for (let x = 0; x < result.width; x += step) {
+      const i = y * result.width + x;
+      const z = depthAt(x, y);
+      if (!Number.isFinite(z)) continue;
+      const right = x + 1 < result.width ? depthAt(x + 1, y) : z;
+      const below = y + 1 < result.height ? depthAt(x, y + 1) : z;
+      const smooth = Math.max(Math.abs(right - z), Math.abs(below - z)) <= EDGE * z; // false for NaN
+      positions.set([((x - camera.cx) * z) / camera.fx, ((y - camera.cy) * z) / (camera.fy || camera.fx), z], 3 * count);
+      colors.set(result.left.subarray(3 * i, 3 * i + 3), 3 * count);
+      extra.set([result.confidence[i], smooth ? 1 : 0, result.disparity[i]], 3 * count);
+      count += 1;
+    }
+  }
+  return {
+    count, step,
+    positions: positions.subarray(0, 3 * count),
+    colors: colors.subarray(0, 3 * count),
+    extra: extra.subarray(0, 3 * count),
+  };
+}
+
+/** Indices of the points that the sliders leave. */
+export function keptPoints(cloud, filter) {
+  const kept = [];
+  for (let i = 0; i < cloud.count; i += 1) {
+    const z = cloud.positions[3 * i + 2];
+    const surface = cloud.extra[3 * i + 1] > 0.5 || !filter.edges;
+    if (cloud.extra[3 * i] >= filter.sure && z >= filter.near && z <= filter.far && surface) kept.push(i);
+  }
+  return kept;
+}

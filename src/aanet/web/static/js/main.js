@@ -1,0 +1,213 @@
+// What happens when: the pair, the request, the views, the downloads.
+import * as api from "./api.js";
+import { setRamp, valueRange } from "./color.js";
+import { Cloud } from "./cloud.js";
+import { encodeNpy, encodePfm, encodePly, encodePng16, save } from "./files.js";
+import { Pair } from "./pair.js";
+import { Picture } from "./picture.js";
+import { Progress } from "./progress.js";
+import { startTheme } from "./theme.js";
+
+const $ = (id) => document.getElementById(id);
+const state = { models: [], result: null, range: null, sgbm: null, sent: null, abort: null };
+const pair = new Pair(() => ready());
+const picture = new Picture();
+const progress = new Progress();
+const cloud = new Cloud($("cloud"), (shown, all) => {
+  $("count").textContent = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} points`;
+});
+
+function ready() {
+  $("go").disabled = !pair.complete || Boolean(state.abort);
+  $("swap").hidden = !pair.files.left && !pair.files.right;
+  if (!state.abort) progress.say(pair.complete ? "Ready." : "Choose a left and a right image.");
+}
+
+function fail(error) {
+  $("error").textContent = error.message;
+  $("error").hidden = false;
+  if (error.status === 401) {
+    $("token-field").hidden = false;
+    $("token").focus();
+  }
+}
+
+async function start() {
+  startTheme($("theme"), () => cloud.draw());
+  if (!cloud.gl) $("count").textContent = "This browser has no WebGL, so it cannot show points; the PLY file still can be saved.";
+  $("token").value = api.takeToken();
+  setRamp(await api.colors());
+  await loadModels();
+}
+
+async function loadModels() {
+  try {
+    const { models } = await api.listModels();
+    state.models = models;
+    const chosen = $("model").value;
+    $("model").replaceChildren(...models.map((model) => {
+      const words = { sgbm: "SGBM (classical, OpenCV)" }[model.name] || model.name;
+      return new Option(words, model.name, model.default, chosen ? model.name === chosen : model.default);
+    }));
+    $("token-field").hidden = true;
+  } catch (error) {
+    fail(error);
+  }
+}
+
+async function useExample() {
+  $("error").hidden = true;
+  try {
+    const [left, right, calib] = await Promise.all(["left.png", "right.png", "calib.json"].map(api.exampleFile));
+    pair.set({ left, right, calib });
+    $("go").focus();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+const query = (model) => ({ model, scale: $("scale").value, check: $("check").checked });
+
+/** Run one request with progress; undefined if it failed or was cancelled. */
+async function request(files, model, name) {
+  if (state.abort) return undefined;
+  state.abort = new AbortController();
+  $("error").hidden = true;
+  ready();
+  progress.begin(name, state.models.find((known) => known.name === model), files, $("scale").value, $("check").checked);
+  try {
+    const result = await api.match(files, query(model), state.abort.signal, (share) => progress.sent(share));
+    progress.end(`${name}: done in ${result.seconds.toFixed(2)} s.`);
+    return result;
+  } catch (error) {
+    progress.end(error.code === "cancelled" ? "Cancelled." : "");
+    if (error.code !== "cancelled") fail(error);
+    return undefined;
+  } finally {
+    state.abort = null;
+    $("go").disabled = !pair.complete;
+    loadModels();
+  }
+}
+
+async function run() {
+  const files = { ...pair.files };
+  const result = await request(files, $("model").value, $("model").selectedOptions[0].text);
+  if (!result) return;
+  Object.assign(state, { result, range: valueRange(result.disparity), sgbm: null, sent: files });
+  $("empty").hidden = true;
+  $("shown").hidden = false;
+  showFacts(result);
+  cloud.show(result, state.range);
+  fitSliders();
+  if (view() === "check" && !result.occlusion) document.querySelector("[name=view][value=disparity]").checked = true;
+  await show();
+  $("result").focus({ preventScroll: true });
+  if (innerWidth <= 820) $("result").scrollIntoView({ block: "start" });
+}
+
+function showFacts(result) {
+  $("warnings").hidden = !result.warnings.length;
+  $("warnings").querySelector("ul").replaceChildren(...result.warnings.map((text) => {
+    const item = document.createElement("li");
+    item.textContent = text;
+    return item;
+  }));
+  document.querySelector("[name=view][value=check]").disabled = !result.occlusion;
+  const sgbm = $("against").querySelector("[value=sgbm]");
+  sgbm.disabled = result.model === "sgbm" || !state.models.some((model) => model.name === "sgbm");
+  if (sgbm.disabled && $("against").value === "sgbm") $("against").value = "nothing";
+  const facts = {
+    Matcher: result.model,
+    Engine: result.engine,
+    Size: `${result.width} × ${result.height}`,
+    Time: `${result.seconds.toFixed(2)} s`,
+    Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none: no metres",
+  };
+  $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
+    const row = document.createElement("div");
+    row.append(Object.assign(document.createElement("dt"), { textContent: name }));
+    row.append(Object.assign(document.createElement("dd"), { textContent: value }));
+    return row;
+  }));
+  document.querySelector("[data-file=ply]").disabled = !result.camera;
+  document.querySelector("[data-file=ply]").title = result.camera ? "" : "Points in metres need a calibration.";
+}
+
+const view = () => document.querySelector("[name=view]:checked").value;
+
+async function show() {
+  if (!state.result) return;
+  const points = view() === "points";
+  $("flat").hidden = points;
+  $("solid").hidden = !points;
+  $("against").disabled = points;
+  if (points) {
+    cloud.draw();
+    return;
+  }
+  let beside = $("against").value === "nothing" ? null : $("against").value;
+  if (beside === "sgbm") {
+    state.sgbm ||= await request(state.sent, "sgbm", "SGBM");
+    beside = state.sgbm || null;
+    if (!beside) $("against").value = "nothing";
+  }
+  picture.show(state.result, state.range, view(), beside);
+}
+
+/** The range sliders run from 0 to 1 over the depths of this scene, finer where it is near. */
+function fitSliders() {
+  Object.assign($("near"), { value: 0 });
+  Object.assign($("far"), { value: 1 });
+  slide();
+}
+
+function slide() {
+  const [low, high] = cloud.reach;
+  const depth = (share) => low * (high / low) ** share;
+  const [from, to] = [Number($("near").value), Number($("far").value)];
+  const unit = cloud.metric ? " m" : "";
+  $("sure-value").textContent = Number($("sure").value).toFixed(2);
+  $("near-value").textContent = depth(from).toFixed(2) + unit;
+  $("far-value").textContent = depth(to).toFixed(2) + unit;
+  $("size-value").textContent = Number($("size").value).toFixed(1);
+  cloud.size = Number($("size").value);
+  cloud.refilter({ sure: Number($("sure").value), near: depth(from), far: depth(to), edges: $("edges").checked });
+}
+
+const FILES = {
+  png16: async (r) => [await encodePng16(r.disparity, r.width, r.height), "disparity.png"],
+  pfm: (r) => [encodePfm(r.disparity, r.width, r.height), "disparity.pfm"],
+  npy: (r) => [encodeNpy(r.disparity, r.width, r.height), "disparity.npy"],
+  confidence: (r) => [encodeNpy(r.confidence, r.width, r.height), "confidence.npy"],
+  ply: () => [encodePly(cloud.points.positions, cloud.points.colors, cloud.kept()), "points.ply"],
+  picture: async () => {
+    const canvas = view() === "points" ? $("cloud") : $("under");
+    return [await new Promise((done) => { canvas.toBlob(done); }), `${view()}.png`];
+  },
+};
+
+async function download(event) {
+  const kind = event.target.dataset.file;
+  if (!kind) return;
+  $("error").hidden = true;
+  try {
+    save(...(await FILES[kind](state.result)));
+  } catch (error) {
+    fail(error);
+  }
+}
+
+$("form").addEventListener("submit", (event) => { event.preventDefault(); run(); });
+$("cancel").addEventListener("click", () => state.abort && state.abort.abort());
+$("token").addEventListener("change", () => { api.setToken($("token").value.trim()); $("error").hidden = true; loadModels(); });
+$("example").addEventListener("click", useExample);
+$("example-2").addEventListener("click", async () => { await useExample(); run(); });
+$("view").addEventListener("change", show);
+$("against").addEventListener("change", show);
+for (const id of ["sure", "near", "far", "size", "edges"]) $(id).addEventListener("input", slide);
+$("paint").addEventListener("change", () => cloud.paint($("paint").value));
+$("home").addEventListener("click", () => cloud.orbit.home());
+$("downloads").addEventListener("click", download);
+ready();
+start().catch(fail);

@@ -1,0 +1,76 @@
+// The three files that a person gives: dropped, chosen, swapped, forgotten.
+
+const $ = (id) => document.getElementById(id);
+const PREVIEWED = /\.(png|jpe?g|webp|bmp)$/i; // what browsers can show themselves
+
+export class Pair {
+  constructor(changed) {
+    this.files = {};
+    this.changed = changed;
+    for (const zone of document.querySelectorAll(".drop")) this.listen(zone);
+    // A drop beside the zones must not make the browser leave the page; two images at once are a pair.
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => { event.preventDefault(); this.take([...event.dataTransfer.files], null); });
+    $("swap").addEventListener("click", () => this.set({ left: this.files.right, right: this.files.left }));
+    $("forget-calib").addEventListener("click", () => this.set({ calib: undefined }));
+  }
+
+  get complete() {
+    return Boolean(this.files.left && this.files.right);
+  }
+
+  listen(zone) {
+    const input = zone.querySelector("input");
+    input.addEventListener("change", () => { this.take([...input.files], zone.dataset.part); input.value = ""; });
+    for (const kind of ["dragenter", "dragover"]) zone.addEventListener(kind, () => zone.classList.add("over"));
+    for (const kind of ["dragleave", "drop"]) zone.addEventListener(kind, () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      this.take([...event.dataTransfer.files], zone.dataset.part);
+    });
+  }
+
+  /** Put files where they belong: one goes where it was dropped, several are told apart by kind and name. */
+  take(files, part) {
+    if (files.length === 1 && part) {
+      this.set({ [part]: files[0] });
+      return;
+    }
+    const images = files.filter((file) => file.type.startsWith("image/") || /\.(pgm|ppm|tiff?)$/i.test(file.name));
+    const others = files.filter((file) => !images.includes(file));
+    images.sort((a, b) => side(a.name) - side(b.name) || a.name.localeCompare(b.name, "en", { numeric: true }));
+    if (images.length === 1) this.set({ [this.files.left ? "right" : "left"]: images[0] });
+    if (images.length > 1) this.set({ left: images[0], right: images[1] });
+    if (others.length) this.set({ calib: others[0] });
+  }
+
+  set(files) {
+    for (const [part, file] of Object.entries(files)) {
+      this.files[part] = file;
+      this.preview(document.querySelector(`.drop[data-part="${part}"]`), file);
+    }
+    $("forget-calib").hidden = !this.files.calib;
+    this.changed();
+  }
+
+  preview(zone, file) {
+    const hint = zone.querySelector(".hint");
+    hint.dataset.empty ||= hint.textContent;
+    hint.textContent = file ? file.name : hint.dataset.empty;
+    zone.classList.toggle("full", Boolean(file));
+    const image = zone.querySelector("img");
+    if (!image) return;
+    URL.revokeObjectURL(image.src);
+    image.hidden = !file || !PREVIEWED.test(file.name);
+    if (image.hidden) zone.classList.remove("full");
+    else image.src = URL.createObjectURL(file);
+    image.alt = file ? `Preview of ${file.name}` : "";
+  }
+}
+
+/** −1 for a name that says left, 1 for one that says right. */
+function side(name) {
+  if (/left|(^|[_.-])l[_.-]|im0|_10_l/i.test(name)) return -1;
+  return /right|(^|[_.-])r[_.-]|im1/i.test(name) ? 1 : 0;
+}

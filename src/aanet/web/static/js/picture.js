@@ -1,0 +1,114 @@
+// The flat view: a coloured map with its scale, the value under the pointer, and a second picture to wipe over it.
+import { colorOf, paint, pickers, ticks } from "./color.js";
+import { depthOf } from "./geometry.js";
+
+const $ = (id) => document.getElementById(id);
+const TITLES = { disparity: "Disparity", confidence: "Confidence", check: "Left–right check" };
+
+export class Picture {
+  constructor() {
+    this.stage = $("stage");
+    this.at = null;
+    this.stage.addEventListener("pointermove", (event) => this.point(event));
+    this.stage.addEventListener("pointerdown", (event) => this.point(event));
+    this.stage.addEventListener("keydown", (event) => this.key(event));
+    $("wipe").addEventListener("input", () => this.wipe());
+    new ResizeObserver(() => this.result && this.drawScale()).observe($("scalebar"));
+  }
+
+  /** Show one view of a result, perhaps with another picture beside it: "left", or a result of SGBM. */
+  show(result, range, view, beside) {
+    Object.assign(this, { result, range, view, beside });
+    paint($("under"), result.width, result.height, pickers[view](result, range));
+    this.stage.classList.toggle("large", result.width > 600);
+    if (beside === "left") paint($("over"), result.width, result.height, pickers.left(result));
+    else if (beside) paint($("over"), result.width, result.height, pickers[view](beside, range));
+    for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !beside;
+    $("tag-left").textContent = beside === "left" ? "Left image" : "SGBM";
+    $("tag-right").textContent = `${TITLES[view]}, ${result.model}`;
+    this.wipe();
+    this.drawScale();
+    this.describe();
+    if (this.at) this.read(...this.at);
+  }
+
+  wipe() {
+    const share = Number($("wipe").value);
+    $("over").style.clipPath = `inset(0 ${100 - share}% 0 0)`;
+    $("divider").style.left = `${share}%`;
+  }
+
+  point(event) {
+    if (!this.result) return;
+    const box = $("under").getBoundingClientRect();
+    const x = Math.floor(((event.clientX - box.left) / box.width) * this.result.width);
+    const y = Math.floor(((event.clientY - box.top) / box.height) * this.result.height);
+    if (x >= 0 && y >= 0 && x < this.result.width && y < this.result.height) this.read(x, y);
+  }
+
+  key(event) {
+    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    if (!this.result || !(event.key in arrows) || event.target !== this.stage) return;
+    event.preventDefault();
+    const step = event.shiftKey ? 10 : 1;
+    const { width, height } = this.result;
+    const [x, y] = this.at || [Math.floor(width / 2), Math.floor(height / 2)];
+    const [dx, dy] = arrows[event.key];
+    const inside = (value, size) => Math.min(size - 1, Math.max(0, value));
+    this.read(inside(x + step * dx, width), inside(y + step * dy, height));
+  }
+
+  /** Say what is known about one pixel. */
+  read(x, y) {
+    this.at = [x, y];
+    const { result } = this;
+    const i = y * result.width + x;
+    const disparity = result.disparity[i];
+    const parts = [`x ${x}, y ${y}`, `<b>${disparity.toFixed(2)} px</b>`];
+    if (result.camera) {
+      const depth = depthOf(result.camera, disparity);
+      parts.push(Number.isFinite(depth) ? `<b>${depth.toFixed(3)} m</b>` : "<b>infinitely far</b>");
+    }
+    parts.push(`confidence ${result.confidence[i].toFixed(2)}`);
+    if (result.occlusion) parts.push(result.occlusion[i] ? "fails the left–right check" : "left and right agree");
+    if (this.beside && this.beside !== "left") parts.push(`SGBM ${this.beside.disparity[i].toFixed(2)} px`);
+    $("readout").innerHTML = parts.join(" · ");
+    const cross = $("cross");
+    cross.hidden = false;
+    cross.style.left = `${(100 * (x + 0.5)) / result.width}%`;
+    cross.style.top = `${(100 * (y + 0.5)) / result.height}%`;
+  }
+
+  describe() {
+    const { result, view } = this;
+    const notes = {
+      disparity: "Red is near, blue is far.",
+      confidence: "White is sure, black is a guess.",
+      check: () => {
+        const share = result.occlusion.reduce((sum, hidden) => sum + hidden, 0) / result.occlusion.length;
+        return `Magenta: ${(100 * share).toFixed(1)} % of the pixels are matched differently from the right; `
+          + "most of them are hidden from the right camera.";
+      },
+    };
+    $("note").textContent = typeof notes[view] === "string" ? notes[view] : notes[view]();
+    $("under").setAttribute("aria-label", `${TITLES[view]} of ${result.width} by ${result.height} pixels`);
+  }
+
+  drawScale() {
+    const sure = this.view === "confidence";
+    const [low, high] = sure ? [0, 1] : this.range;
+    const at = (i) => low + ((high - low) * i) / 255;
+    paint($("ramp"), 256, 1, sure ? (i) => [i, i, i] : (i) => colorOf(at(i), [low, high]));
+    const labels = ticks(low, high, Math.max(3, $("scalebar").clientWidth / 65)).map((value) => {
+      const label = document.createElement("span");
+      label.style.left = `${(100 * (value - low)) / (high - low)}%`;
+      label.textContent = sure ? `${value}` : `${value} px`;
+      if (!sure && this.result.camera) {
+        const depth = depthOf(this.result.camera, value);
+        label.textContent += `\n${Number.isFinite(depth) ? `${depth.toFixed(2)} m` : "∞"}`;
+      }
+      return label;
+    });
+    $("ticks").replaceChildren(...labels);
+  }
+}

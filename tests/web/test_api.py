@@ -1,0 +1,144 @@
+"""The API gives what the matcher gives, in every format."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from aanet.camera import StereoCamera
+from aanet.data.files import read_depth, read_disparity
+from aanet.data.images import decode_image
+from aanet.data.ply import read_ply
+from aanet.matcher import StereoMatcher
+from aanet.result import StereoResult
+from aanet.web.formats import Format
+
+if TYPE_CHECKING:
+    from conftest import Server
+
+FILES = {"png16": "d.png", "pfm": "d.pfm", "npy": "d.npy", "npz": "d.npz"}
+
+
+@pytest.fixture(scope="module")
+def expected(small_pair: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> StereoResult:
+    calib = tmp_path_factory.mktemp("calib") / "camera.json"
+    calib.write_bytes(small_pair["calib"])
+    left, right = (decode_image(small_pair[side], side) for side in ("left", "right"))
+    return StereoMatcher("sgbm")(left, right, camera=StereoCamera.load(calib), check=True)
+
+
+@pytest.mark.parametrize("wanted", FILES)
+def test_disparity_is_that_of_the_matcher(
+    server: Server, small_pair: dict[str, bytes], expected: StereoResult, tmp_path: Path, wanted: str
+) -> None:
+    answer = server.match(small_pair, format=wanted, model="sgbm")
+    assert answer.status_code == 200, answer.text
+    path = tmp_path / FILES[wanted]
+    path.write_bytes(answer.content)
+    tolerance = 1 / 256 if wanted == "png16" else 0
+    assert np.allclose(read_disparity(path), expected.disparity, rtol=0, atol=tolerance)
+
+
+def test_headers_carry_warnings_camera_and_timing(server: Server, small_pair: dict[str, bytes]) -> None:
+    answer = server.match({**small_pair, "right": small_pair["left"]})
+    assert "same" in json.loads(answer.headers["Aanet-Warnings"])[0]
+    assert json.loads(answer.headers["Aanet-Camera"])["baseline_m"] == 0.193001
+    assert answer.headers["Aanet-Model"] == "sgbm"
+    assert [part.split(";")[0] for part in answer.headers["Server-Timing"].split(", ")] == [
+        *("queue", "decode", "match", "encode")
+    ]
+
+
+def test_npz_has_everything(server: Server, small_pair: dict[str, bytes], expected: StereoResult) -> None:
+    arrays = np.load(io.BytesIO(server.match(small_pair, format="npz", check=True).content))
+    for name in ("disparity", "confidence", "left", "occlusion", "right_disparity"):
+        assert np.array_equal(arrays[name], getattr(expected, name)), name
+
+
+def test_depth_points_and_summary(
+    server: Server, small_pair: dict[str, bytes], expected: StereoResult, tmp_path: Path
+) -> None:
+    for wanted, name in (("depth", "d.png"), ("ply", "p.ply")):
+        (tmp_path / name).write_bytes(server.match(small_pair, format=wanted).content)
+    assert np.allclose(read_depth(tmp_path / "d.png"), expected.depth(), atol=6e-4)
+    points, colors = read_ply(tmp_path / "p.ply")
+    assert np.allclose(points, expected.points().reshape(-1, 3))
+    assert np.array_equal(colors, expected.left.reshape(-1, 3))
+    summary = server.match(small_pair, format="json", check=True).json()
+    assert summary["disparity_px"]["median"] == pytest.approx(float(np.median(expected.disparity)))
+    assert summary["occluded_share"] == pytest.approx(float(expected.occlusion.mean()))
+    assert summary["depth_m"]["minimum"] == pytest.approx(float(np.nanmin(expected.depth())))
+
+
+@pytest.mark.parametrize("wanted", [each.value for each in Format if each.value not in FILES])
+def test_every_format_is_answered_as_documented(
+    server: Server, small_pair: dict[str, bytes], wanted: str
+) -> None:
+    answer = server.match(small_pair, format=wanted, check=True)
+    assert answer.status_code == 200, answer.text
+    document = server.get("/api/v1/openapi.json").json()
+    documented = document["paths"]["/api/v1/disparity"]["post"]["responses"]["200"]["content"]
+    assert answer.headers["content-type"] in documented
+    if answer.headers["content-type"] == "image/png":
+        assert decode_image(answer.content, wanted).size
+
+
+def test_scale_and_range_reach_the_matcher(server: Server, small_pair: dict[str, bytes]) -> None:
+    short = np.load(io.BytesIO(server.match(small_pair, format="npy", max_disparity=16).content))
+    assert short.max() <= 16
+    half = np.load(io.BytesIO(server.match(small_pair, format="npy", scale=0.5).content))
+    full = np.load(io.BytesIO(server.match(small_pair, format="npy").content))
+    assert half.shape == full.shape
+    assert abs(np.median(half) - np.median(full)) < 1.5
+    assert not np.array_equal(half, full)
+
+
+def test_a_raw_pair_is_rectified(server: Server, small_pair: dict[str, bytes]) -> None:
+    matrix = "!!opencv-matrix\n   rows: {}\n   cols: {}\n   dt: d\n   data: [ {} ]\n"
+    lens = matrix.format(3, 3, "300., 0., 100., 0., 300., 60., 0., 0., 1.")
+    fields = {
+        "M1": lens,
+        "M2": lens,
+        **{name: matrix.format(1, 5, "0., 0., 0., 0., 0.") for name in ("D1", "D2")},
+        "R": matrix.format(3, 3, "1., 0., 0., 0., 1., 0., 0., 0., 1."),
+        "T": matrix.format(3, 1, "-0.1, 0., 0."),
+    }
+    text = "%YAML:1.0\n---\n" + "".join(f"{name}: {value}" for name, value in fields.items())
+    answer = server.match({**small_pair, "calib": text.encode()}, format="json")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["camera"]["baseline_m"] == pytest.approx(0.1)
+
+
+def test_models_probes_and_metrics(server: Server, small_pair: dict[str, bytes]) -> None:
+    (model,) = server.get("/api/v1/models").json()["models"]
+    assert (model["name"], model["default"], model["max_disparity"]) == ("sgbm", True, 192)
+    for prefix in ("", "/api/v1"):
+        assert server.get(f"{prefix}/healthz").json() == {"status": "ok"}
+        assert server.get(f"{prefix}/readyz").json() == {"status": "ready"}
+    before = answers_with_200(server)
+    server.match(small_pair)
+    assert answers_with_200(server) == before + 1
+    assert 'aanet_match_seconds_count{model="sgbm"}' in server.get("/metrics").text
+
+
+def answers_with_200(server: Server) -> float:
+    lines = server.get("/api/v1/metrics").text.splitlines()
+    return sum(
+        float(line.split()[1]) for line in lines if line.startswith('aanet_answers_total{status="200"')
+    )
+
+
+def test_every_parameter_has_a_description_and_an_example(server: Server) -> None:
+    document = server.get("/api/v1/openapi.json").json()
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            assert operation["summary"], path
+            assert operation["description"], path
+            for parameter in operation.get("parameters", []):
+                assert parameter["description"], parameter
+                assert parameter["schema"].get("examples"), parameter

@@ -1,0 +1,187 @@
+"""Everything that is wrong with a request is one plain sentence, and costs the server nothing."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from aanet.cli.serve import serve
+from aanet.data.images import AnyImage, decode_image, encode_image
+from aanet.errors import AanetError
+
+if TYPE_CHECKING:
+    from conftest import Server
+
+CAMERA = b'{"format": "aanet-stereo-camera", "fx": 1, "cx": 1, "cy": 1'
+NESTED = b'{"a":' * 40_000
+NOT_IMAGES = {
+    "text": b"/etc/passwd\n",
+    "script": b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+    "gif": b"GIF89a\x01\x00\x01\x00\x00\x00\x00;",
+    "nothing that is known": bytes(range(256)) * 4,
+}
+CALIBRATIONS = {
+    "text": b"not a calibration",
+    "nested JSON": NESTED,
+    "of another size": CAMERA + b', "baseline_m": 1, "width": 9}',
+    "without a baseline": CAMERA + b"}",
+    "broken YAML": b"%YAML:1.0\n---\nM1: !!opencv-matrix\n   rows: 99999999\n",
+    "one camera of ROS": b"image_width: 200\nprojection_matrix:\n  data: [1, 2, 3]\n",
+    "an image": b"\x89PNG\r\n\x1a\n",
+}
+
+
+def assert_refused(answer: httpx.Response, status: int, code: str) -> str:
+    assert answer.status_code == status, answer.text
+    problem = answer.json()
+    assert set(problem) == {"code", "message"}
+    assert problem["code"] == code
+    message: str = problem["message"]
+    assert message.endswith(".")
+    assert not re.search(r"Traceback|File \"|/tmp|/usr|/home|\.py\b|site-packages", answer.text), message
+    return message
+
+
+@pytest.mark.parametrize("kind", NOT_IMAGES)
+def test_the_content_decides_what_is_an_image(
+    server: Server, small_pair: dict[str, bytes], kind: str
+) -> None:
+    answer = server.match({**small_pair, "right": NOT_IMAGES[kind]})
+    assert "right image" in assert_refused(answer, 415, "not_an_image")
+
+
+def test_pixels_are_counted_before_decoding(
+    server: Server, small_pair: dict[str, bytes], bomb: bytes
+) -> None:
+    message = assert_refused(server.match({**small_pair, "left": bomb}), 413, "too_many_pixels")
+    assert "8 megapixels" in message
+
+
+def test_a_scale_is_not_a_way_around_the_limit(server: Server, whole_pair: dict[str, bytes]) -> None:
+    pixels = 741 * 500
+    large = {side: encode_image(_doubled(whole_pair[side]), ".jpg") for side in ("left", "right")}
+    message = assert_refused(server.match(large, scale=4), 413, "too_many_pixels")
+    assert f"{pixels * 4 * 16 / 1e6:.1f} megapixels" in message
+
+
+def _doubled(data: bytes) -> AnyImage:
+    image = decode_image(data, "image")
+    return image.repeat(2, axis=0).repeat(2, axis=1)
+
+
+def test_damage_and_different_sizes_are_named(
+    server: Server, small_pair: dict[str, bytes], whole_pair: dict[str, bytes]
+) -> None:
+    cut = small_pair["left"][: len(small_pair["left"]) // 2]
+    assert "left image" in assert_refused(server.match({**small_pair, "left": cut}), 422, "damaged_image")
+    message = assert_refused(
+        server.match({"left": small_pair["left"], "right": whole_pair["right"]}), 422, "different_sizes"
+    )
+    assert "200×120" in message
+    assert "741×500" in message
+
+
+@pytest.mark.parametrize("kind", CALIBRATIONS)
+def test_a_wrong_calibration_is_one_sentence(server: Server, small_pair: dict[str, bytes], kind: str) -> None:
+    answer = server.match({**small_pair, "calib": CALIBRATIONS[kind]})
+    assert "calibration" in assert_refused(answer, 422, "wrong_calibration").lower()
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ({"model": "../../etc/passwd"}, "unknown_model"),
+        ({"model": "/tmp/weights.safetensors"}, "unknown_model"),
+        ({"format": "exe"}, "wrong_parameter"),
+        ({"scale": "nan"}, "wrong_parameter"),
+        ({"scale": 0}, "wrong_parameter"),
+        ({"max_disparity": 10**9}, "wrong_parameter"),
+        ({"check": "perhaps"}, "wrong_parameter"),
+        ({"format": "occlusion"}, "needs_check"),
+    ],
+)
+def test_wrong_parameters(
+    server: Server, small_pair: dict[str, bytes], query: dict[str, object], code: str
+) -> None:
+    assert_refused(server.match(small_pair, **query), 422, code)
+
+
+def test_what_needs_metres_needs_a_calibration(server: Server, small_pair: dict[str, bytes]) -> None:
+    pair = {side: small_pair[side] for side in ("left", "right")}
+    for wanted in ("ply", "depth", "depth_color"):
+        assert_refused(server.match(pair, format=wanted), 422, "needs_calibration")
+
+
+def test_wrong_forms(server: Server, small_pair: dict[str, bytes]) -> None:
+    url = f"{server.api}/disparity"
+    assert_refused(server.match({"left": small_pair["left"]}), 422, "missing_image")
+    assert_refused(server.match({**small_pair, "mask": b"1"}), 400, "damaged_form")
+    assert_refused(httpx.post(url, json={"left": "/etc/passwd"}, trust_env=False), 415, "not_multipart")
+    text = {"left": (None, "/etc/passwd"), "right": ("r.png", small_pair["right"])}
+    assert_refused(httpx.post(url, files=text, trust_env=False), 400, "damaged_form")
+    headers = {"Content-Type": "multipart/form-data"}
+    assert_refused(httpx.post(url, content=b"??", headers=headers, trust_env=False), 400, "damaged_form")
+    assert_refused(httpx.put(url, trust_env=False), 405, "method_not_allowed")
+    assert_refused(server.get("/api/v1/nothing"), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../settings.py", "/static/%2e%2e/settings.py", "/static//etc/passwd"]
+)
+def test_no_path_of_a_client_reaches_the_file_system(server: Server, path: str) -> None:
+    host, port = server.url.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:  # httpx would tidy the path up
+        raw.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert b"dataclass" not in answer
+
+
+def test_uploads_are_limited_whether_or_not_they_announce_their_size(
+    start: Callable[..., Server], small_pair: dict[str, bytes]
+) -> None:
+    server = start("--model", "sgbm", "--max-upload-mb", "0.2", "--max-pixels", "30000")
+    large = {**small_pair, "left": bytes(400_000)}
+    assert "0.2 MB" in assert_refused(server.match(large), 413, "too_large")
+    chunks = (bytes(50_000) for _ in range(8))  # sent in chunks: no Content-Length
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    answer = httpx.post(f"{server.api}/disparity", content=chunks, headers=headers, trust_env=False)
+    assert answer.status_code in (400, 413)
+    form = b'--b\r\nContent-Disposition: form-data; name="left"; filename="l"\r\n\r\n'
+    honest = (form, *(bytes(50_000) for _ in range(8)))
+    answer = httpx.post(f"{server.api}/disparity", content=iter(honest), headers=headers, trust_env=False)
+    assert_refused(answer, 413, "too_large")
+    assert server.match(small_pair).status_code == 200
+
+
+def test_a_token_is_asked_for_and_checked(start: Callable[..., Server], small_pair: dict[str, bytes]) -> None:
+    server = start("--model", "sgbm", "--token", "s3cret")
+    message = assert_refused(server.match(small_pair), 401, "unauthorised")
+    assert "s3cret" not in message
+    for wrong in ("Bearer s3cre", "Bearer", "Basic s3cret"):
+        assert_refused(server.get("/api/v1/models", headers={"Authorization": wrong}), 401, "unauthorised")
+        assert_refused(server.get("/metrics", headers={"Authorization": wrong}), 401, "unauthorised")
+    allowed = {"Authorization": "Bearer s3cret"}
+    assert server.get("/api/v1/models", headers=allowed).status_code == 200
+    assert server.get("/healthz").status_code == 200
+    assert "security" in server.get("/api/v1/openapi.json").json()["paths"]["/api/v1/models"]["get"]
+
+
+def test_another_name_for_this_machine_is_refused(server: Server) -> None:
+    assert server.get("/api/v1/models", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_other_machines_are_let_in_only_with_a_token() -> None:
+    with pytest.raises(AanetError, match="--token"):
+        serve(host="0.0.0.0")
+
+
+def test_a_taken_port_is_one_sentence(server: Server) -> None:
+    port = int(server.url.rstrip("/").split(":")[-1])
+    with pytest.raises(AanetError, match="Cannot listen"):
+        serve(port=port, model=["sgbm"])

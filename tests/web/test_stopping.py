@@ -1,0 +1,83 @@
+"""Time limits, clients that leave, and SIGTERM, with a real server."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Server
+
+SLOW = 1.8  # the scale at which the whole pair takes some seconds
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if condition():
+            return
+        time.sleep(0.025)
+    raise AssertionError("it did not happen within ten seconds")
+
+
+def test_full_leaving_and_sigterm(start: Callable[..., Server], whole_pair: dict[str, bytes]) -> None:
+    server = start("--model", "sgbm", "--queue", "1")
+    with ThreadPoolExecutor(2) as clients:
+        running = clients.submit(server.match, whole_pair, scale=SLOW)
+        wait_until(lambda: server.taken() == 1)
+        leave_while_waiting(server, whole_pair)
+        waiting = clients.submit(server.match, whole_pair, scale=0.25)
+        wait_until(lambda: server.taken() == 2)
+        full = server.match(whole_pair, scale=0.25)
+        assert (full.status_code, full.json()["code"]) == (503, "full")
+        assert int(full.headers["Retry-After"]) >= 1
+        assert not running.done()  # otherwise nothing was shown
+        server.process.send_signal(signal.SIGTERM)
+        refused = waiting.result()
+        assert (refused.status_code, refused.json()["code"]) == (503, "stopping")
+        assert running.result().status_code == 200
+    assert server.process.wait(20) in (0, -signal.SIGTERM)
+    with pytest.raises(httpx.ConnectError):
+        server.get("/healthz")
+
+
+def leave_while_waiting(server: Server, pair: dict[str, bytes]) -> None:
+    """Send a whole request, wait until it has its place, and hang up."""
+    request = httpx.Request(
+        "POST", f"{server.api}/disparity", files={name: (name, data) for name, data in pair.items()}
+    )
+    host, port = server.url.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port))) as raw:
+        head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        raw.sendall(f"POST /api/v1/disparity HTTP/1.1\r\n{head}\r\n".encode() + request.read())
+        wait_until(lambda: server.taken() == 2)
+    wait_until(lambda: server.taken() == 1)
+    assert "aanet_clients_left_total 1.0" in server.get("/metrics").text
+
+
+def test_a_request_has_a_time_limit(start: Callable[..., Server], whole_pair: dict[str, bytes]) -> None:
+    server = start("--model", "sgbm", "--timeout", "0.6")
+    answer = server.match(whole_pair, scale=SLOW)
+    assert (answer.status_code, answer.json()["code"]) == (503, "timeout")
+    assert "0.6 seconds" in answer.json()["message"]
+    assert "Retry-After" in answer.headers
+
+
+def test_an_upload_has_a_time_limit(start: Callable[..., Server]) -> None:
+    server = start("--model", "sgbm", "--timeout", "0.3", "--queue", "0")
+    host, port = server.url.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        raw.sendall(
+            b"POST /api/v1/disparity HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
+            b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b"
+        )
+        wait_until(lambda: server.taken() == 1)
+        wait_until(lambda: server.taken() == 0)  # somebody who sends nothing does not keep others out
+        raw.sendall(b"x" * 47)
+        assert raw.recv(100).startswith(b"HTTP/1.1 408")
