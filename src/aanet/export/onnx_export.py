@@ -1,0 +1,134 @@
+"""Network → ONNX, with deformable convolutions as DeformConv (opset 19) or in plain operators (opset 18)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from onnxscript import opset18, opset19
+
+from aanet.export.metadata import Description
+from aanet.export.recording import as_one_node, record, without_exporters_chatter
+from aanet.models.network import StereoNetwork
+
+_AXES = ("batch", "height", "width")
+# Their annotations know operators of tensors, not of the graph's values that torch's exporter hands over.
+op: Any = opset18
+op19: Any = opset19
+_OPSETS = {"native": 19, "decomposed": 18}
+
+
+def write_onnx(network: StereoNetwork, description: Description, path: Path) -> None:
+    """Write a network, simplified for export, with its description as the file's metadata."""
+    native = description.deformable_convolution == "native"
+    program = record(network, description.size, as_one_node)
+    with without_exporters_chatter():
+        exported = torch.onnx.export(
+            program,
+            dynamo=True,
+            verbose=False,
+            opset_version=_OPSETS["native" if native else "decomposed"],
+            input_names=["left", "right"],
+            output_names=["disparity", "confidence"],
+            custom_translation_table={
+                torch.ops.aanet.deform_conv2d.default: _native if native else _decomposed
+            },
+        )
+    assert exported is not None
+    model = exported.model_proto
+    if description.size is None:
+        _name_axes(model)
+    if description.storage == "float16":
+        _store_as_half(model)
+    model.producer_name, model.producer_version = "aanet", description.properties()["aanet_version"]
+    onnx.helper.set_model_props(model, description.properties())
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+# The two translations below are called by torch's exporter with values of the graph, whose shapes it knows as
+# far as they are fixed, and the operator's numbers.  They build the nodes that stand for one convolution.
+
+
+def _native(x: Any, offset: Any, mask: Any, weight: Any, stride: int, padding: int, dilation: int) -> Any:
+    """DeformConv, which numbers its offsets as we do: group, kernel position, (y, x)."""
+    kernel = list(weight.shape[2:])
+    return op19.DeformConv(
+        x,
+        weight,
+        offset,
+        None,
+        mask,
+        kernel_shape=kernel,
+        strides=[stride] * 2,
+        pads=[padding] * 4,
+        dilations=[dilation] * 2,
+        offset_group=mask.shape[1] // (kernel[0] * kernel[1]),
+    )
+
+
+def _decomposed(x: Any, offset: Any, mask: Any, weight: Any, stride: int, padding: int, dilation: int) -> Any:
+    """`deform_conv2d_grid` in ONNX: GridSample at all K points of a group, then a 1×1 convolution."""
+    outputs, channels, kernel_height, kernel_width = weight.shape
+    points = kernel_height * kernel_width
+    groups = mask.shape[1] // points  # deformable groups G
+    inside, outside = op.Shape(x, start=2), op.Shape(mask, start=2)  # [H, W] and [Ho, Wo]
+
+    def split(values: Any, *leading: int) -> Any:
+        return op.Reshape(values, op.Concat(op.Constant(value_ints=leading), outside, axis=0))
+
+    kernel_rows = [row * dilation - padding for row in range(kernel_height) for _ in range(kernel_width)]
+    kernel_columns = [column * dilation - padding for column in range(kernel_width)] * kernel_height
+    moved_rows, moved_columns = op.Split(split(offset, -1, points, 2), axis=2, num_outputs=2)
+    rows = _coordinates(moved_rows, kernel_rows, stride, inside, outside, axis=0)
+    columns = _coordinates(moved_columns, kernel_columns, stride, inside, outside, axis=1)
+    grid = op.Transpose(op.Concat(columns, rows, axis=2), perm=[0, 1, 3, 4, 2])  # [B·G, K, Ho, Wo, 2]
+    tall = op.Concat(
+        op.Constant(value_ints=[0, -1]), op.Shape(mask, start=3), op.Constant(value_ints=[2]), axis=0
+    )
+    grouped = op.Reshape(x, op.Concat(op.Constant(value_ints=[-1, channels // groups]), inside, axis=0))
+    samples = op.GridSample(
+        grouped, op.Reshape(grid, tall), mode="bilinear", padding_mode="zeros", align_corners=0
+    )  # [B·G, C/G, K·Ho, Wo]
+    weighted = op.Mul(split(samples, -1, channels // groups, points), split(mask, -1, 1, points))
+    kernel = op.Reshape(weight, op.Constant(value_ints=[outputs, channels * points, 1, 1]))
+    return op.Conv(split(weighted, -1, channels * points), kernel, kernel_shape=[1, 1])
+
+
+def _coordinates(moved: Any, kernel: list[int], stride: int, inside: Any, outside: Any, axis: int) -> Any:
+    """Where to sample along an axis, [B·G, K, 1, Ho, Wo], in GridSample's units: -1 … 1 is the image."""
+    count = op.Squeeze(op.Cast(op.Slice(outside, [axis], [axis + 1]), to=onnx.TensorProto.FLOAT))
+    length = op.Cast(op.Slice(inside, [axis], [axis + 1]), to=onnx.TensorProto.FLOAT)
+    line = op.Mul(op.Range(0.0, count, 1.0), float(stride))
+    line = op.Reshape(line, op.Constant(value_ints=[-1, 1] if axis == 0 else [1, -1]))
+    steps = op.Reshape(op.Constant(value_floats=kernel), op.Constant(value_ints=[-1, 1, 1, 1]))
+    place = op.Add(moved, op.Add(line, steps))
+    return op.Sub(op.Div(op.Add(op.Mul(place, 2.0), 1.0), length), 1.0)
+
+
+def _name_axes(model: onnx.ModelProto) -> None:
+    """Call the free axes batch, height and width; shapes inside follow from them."""
+    del model.graph.value_info[:]
+    for value in (*model.graph.input, *model.graph.output):
+        free = [size for size in value.type.tensor_type.shape.dim if size.dim_param]
+        for size, name in zip(free, _AXES, strict=True):
+            size.dim_param = name
+
+
+def _store_as_half(model: onnx.ModelProto) -> None:
+    """Store the weights as float16, which they were rounded to, and bring them back in front of the graph."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type != onnx.TensorProto.FLOAT:
+            continue
+        name, values = tensor.name, numpy_helper.to_array(tensor)
+        half = values.astype(np.float16)
+        if not np.array_equal(half, values):  # not a weight: means and deviations of the images, for one
+            continue
+        tensor.CopyFrom(numpy_helper.from_array(half, f"{name}_float16"))
+        model.graph.node.insert(
+            0, onnx.helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT)
+        )

@@ -1,0 +1,124 @@
+"""A network as one flat graph: `torch.export`, with deformable convolutions as single nodes where wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+import warnings
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from aanet.engines.graph import InferenceGraph
+from aanet.models.network import StereoNetwork
+from aanet.ops.deform_conv import DeformConv, deform_conv2d_bags, using_deform_conv
+
+_Convolution = nn.Conv2d | nn.Conv3d | nn.ConvTranspose2d | nn.ConvTranspose3d
+_BatchNorm = nn.BatchNorm2d | nn.BatchNorm3d
+
+
+def record(
+    network: StereoNetwork, size: tuple[int, int] | None, deform_conv: DeformConv = deform_conv2d_bags
+) -> ExportedProgram:
+    """Return the network's `InferenceGraph` as a program with the inputs left and right.
+
+    Args:
+        network: As `simplified` returns it.
+        size: The one height and width, for a batch of one; None leaves batch, height and width free, as long
+            as the sides are multiples of what the network needs and at least `least_side`.
+        deform_conv: What computes deformable convolutions.
+    """
+    multiple, least = network.size_multiple, least_side(network)
+    shapes = None
+    if size is None:
+        batch = Dim("batch", min=1)
+        height, width = (Dim(name, min=least // multiple) for name in ("height", "width"))
+        sides = {0: batch, 2: multiple * height, 3: multiple * width}
+        shapes = (sides, sides)
+    # Free sides must all differ from each other and from 1, or they would be taken for one and the same.
+    example = torch.rand(1, 3, *size) if size else torch.rand(2, 3, least + multiple, least + 2 * multiple)
+    with torch.no_grad(), using_deform_conv(deform_conv), without_exporters_chatter():
+        return torch.export.export(InferenceGraph(network), (example, example.clone()), dynamic_shapes=shapes)
+
+
+def least_side(network: StereoNetwork) -> int:
+    """The smallest side of a graph for all sizes; a map one pixel wide would need a graph of its own."""
+    return max(network.minimum_size, 2 * network.size_multiple)
+
+
+def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
+    """Return a copy with batch norms inside the convolutions before them, and nothing overwritten in place.
+
+    The same function with half the operators; and undoing in-place operators is what takes the exporters
+    longest.
+
+    Args:
+        network: Stays as it is.
+        half: Round every number to what float16 holds, so that storing it as float16 loses nothing more.
+    """
+    network = copy.deepcopy(network).eval().requires_grad_(False)
+    for module in list(network.modules()):
+        if isinstance(module, nn.Sequential):
+            _fold_batch_norms(module)
+        if isinstance(module, nn.ReLU | nn.LeakyReLU):
+            module.inplace = False
+    if half:
+        network.half().float()
+    return network
+
+
+def _fold_batch_norms(layers: nn.Sequential) -> None:
+    for index, (layer, norm) in enumerate(zip(list(layers), list(layers)[1:], strict=False)):
+        if isinstance(layer, _Convolution) and isinstance(norm, _BatchNorm):
+            transposed = isinstance(layer, nn.ConvTranspose2d | nn.ConvTranspose3d)
+            layers[index] = fuse_conv_bn_eval(layer, norm, transpose=transposed)
+            layers[index + 1] = nn.Identity()
+
+
+def as_one_node(
+    x: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+) -> Tensor:
+    """A deformable convolution that stays one operator of the program, `aanet::deform_conv2d`."""
+    assert bias is None, "the networks' deformable convolutions have no bias"
+    output: Tensor = torch.ops.aanet.deform_conv2d(x, offset, mask, weight, stride, padding, dilation)
+    return output
+
+
+@torch.library.custom_op("aanet::deform_conv2d", mutates_args=())
+def _deform_conv2d(
+    x: Tensor, offset: Tensor, mask: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
+) -> Tensor:
+    return deform_conv2d_bags(x, offset, mask, weight, None, stride, padding, dilation)
+
+
+@_deform_conv2d.register_fake
+def _shape_of_deform_conv2d(
+    x: Tensor, _offset: Tensor, mask: Tensor, weight: Tensor, _stride: int, _padding: int, _dilation: int
+) -> Tensor:
+    return x.new_empty(x.shape[0], weight.shape[0], mask.shape[2], mask.shape[3])
+
+
+@contextlib.contextmanager
+def without_exporters_chatter() -> Iterator[None]:
+    """Keep what torch's exporters say of their own insides, and of packages they miss, from the user."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            for category in (DeprecationWarning, FutureWarning, UserWarning):
+                warnings.simplefilter("ignore", category)
+            yield
+    finally:
+        logger.setLevel(level)
