@@ -95,8 +95,8 @@ def start() -> Iterator[Callable[..., Server]]:
     """Start servers with options of one's own; they end with the test."""
     servers: list[Server] = []
 
-    def begin(*options: str) -> Server:
-        servers.append(start_server(*options))
+    def begin(*options: str, cache: Path | None = None) -> Server:
+        servers.append(start_server(*options, cache=cache))
         return servers[-1]
 
     yield begin
@@ -119,13 +119,22 @@ def whole_pair() -> dict[str, bytes]:
 @pytest.fixture(scope="session")
 def small_pair() -> dict[str, bytes]:
     """A window of it: quick to match."""
+    return window(180, 200, 200, 120)
+
+
+@pytest.fixture(scope="session")
+def tiny_pair() -> dict[str, bytes]:
+    """A smaller window, for many requests."""
+    return window(200, 220, 96, 56)
+
+
+def window(x: int, y: int, width: int, height: int) -> dict[str, bytes]:
     sample = motorcycle()
-    x, y, width, height = 180, 200, 200, 120
-    window = np.s_[y : y + height, x : x + width]
+    inside = np.s_[y : y + height, x : x + width]
     camera = {"format": JSON_FORMAT, **asdict(MOTORCYCLE_CAMERA.cropped(x, y, width, height))}
     return {
-        "left": png(np.ascontiguousarray(sample.left[window])),
-        "right": png(np.ascontiguousarray(sample.right[window])),
+        "left": png(np.ascontiguousarray(sample.left[inside])),
+        "right": png(np.ascontiguousarray(sample.right[inside])),
         "calib": json.dumps(camera).encode(),
     }
 

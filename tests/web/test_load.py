@@ -25,9 +25,9 @@ MEGABYTE = 1_000_000
 
 
 def test_good_requests_are_answered_among_hostile_and_impatient_ones(
-    start: Callable[..., Server], small_pair: dict[str, bytes], bomb: bytes
+    start: Callable[..., Server], tiny_pair: dict[str, bytes], bomb: bytes
 ) -> None:
-    good = {side: small_pair[side] for side in ("left", "right")}
+    good = {side: tiny_pair[side] for side in ("left", "right")}
     requests = [
         *(_request("good", good, 60) for _ in range(120)),
         *(_request("bomb", {**good, "left": bomb}, 60) for _ in range(20)),

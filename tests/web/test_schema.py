@@ -34,7 +34,7 @@ def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
             f"{server.api}/openapi.json",
             f"--checks={','.join(CHECKS)}",
             "--phases=examples,coverage,fuzzing",
-            "--max-examples=15",
+            "--max-examples=10",
             "--seed=1",
             "--generation-database=none",
             "--no-color",
