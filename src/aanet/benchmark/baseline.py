@@ -35,12 +35,18 @@ def loop_correlation(left: Tensor, right: Tensor, candidates: int) -> Tensor:
     return volume
 
 
-def as_baseline(network: StereoNetwork) -> Callable[[Tensor, Tensor], StereoOutput]:
-    """Turn a network into the baseline, in place, and return how to call it."""
+def to_baseline(network: StereoNetwork) -> StereoNetwork:
+    """Lay a network out NCHW and give it the loop, in place; deformable convolutions are up to the caller."""
     for parameter in network.parameters():
         parameter.data = parameter.data.contiguous()
     if isinstance(network.cost_volume, CorrelationPyramid):
         network.cost_volume = LoopCorrelationPyramid(network.cost_volume.candidates)
+    return network
+
+
+def as_baseline(network: StereoNetwork) -> Callable[[Tensor, Tensor], StereoOutput]:
+    """Turn a network into the baseline, in place, and return how to call it."""
+    to_baseline(network)
 
     def run(left: Tensor, right: Tensor) -> StereoOutput:
         with using_deform_conv(deform_conv2d_grid):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from aanet.ops import deform_conv2d
+from aanet.ops.conv import Conv2d
 
 LEAKY_SLOPE = 0.2
 
@@ -26,9 +27,9 @@ def leaky_relu() -> nn.Module:
     return nn.LeakyReLU(LEAKY_SLOPE, inplace=True)
 
 
-def conv2d(inputs: int, outputs: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> nn.Conv2d:
+def conv2d(inputs: int, outputs: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> Conv2d:
     """A convolution without bias that keeps the size, divided by its stride."""
-    return nn.Conv2d(inputs, outputs, kernel, stride, dilation * (kernel // 2), dilation, bias=False)
+    return Conv2d(inputs, outputs, kernel, stride, dilation * (kernel // 2), dilation, bias=False)
 
 
 def conv_norm(

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from aanet.models.features.extractor import FeatureExtractor
 from aanet.models.layers import Bottleneck, DeformConv2d, WindowBuilder, conv2d, conv_norm, relu
+from aanet.ops.conv import Conv2d
 
 EXPANSION = 4
 
@@ -29,7 +30,7 @@ class FeaturePyramid(nn.Module):
         super().__init__()
         self.lateral = nn.ModuleList(nn.Conv2d(channels, outputs, kernel_size=1) for channels in inputs)
         self.smooth = nn.ModuleList(
-            nn.Sequential(nn.Conv2d(outputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), relu())
+            nn.Sequential(Conv2d(outputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), relu())
             for _ in inputs
         )
 

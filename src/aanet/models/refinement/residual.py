@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from aanet.models.hourglass import SIZE_MULTIPLE, StackedHourglass, deformable_window
 from aanet.models.layers import conv_norm, leaky_relu, leaky_residual
 from aanet.ops import warp_by_disparity
+from aanet.ops.conv import Conv2d
 
 DILATIONS = (1, 2, 4, 8, 1, 1)
 
@@ -17,8 +18,8 @@ def _dilated_blocks() -> nn.Sequential:
     return nn.Sequential(*(leaky_residual(32, dilation) for dilation in DILATIONS))
 
 
-def _residual_conv() -> nn.Conv2d:
-    return nn.Conv2d(32, 1, kernel_size=3, padding=1)
+def _residual_conv() -> Conv2d:
+    return Conv2d(32, 1, kernel_size=3, padding=1)
 
 
 class WarpedRefinement(nn.Module):

@@ -1,0 +1,78 @@
+"""How fast one training step is, against the plainest way to do it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from aanet.benchmark.baseline import to_baseline
+from aanet.benchmark.timing import time_interleaved
+from aanet.models import zoo
+from aanet.models.network import StereoNetwork
+from aanet.ops.deform_conv import deform_conv2d_grid, using_deform_conv
+from aanet.training.optimiser import make_optimiser, set_learning_rate
+from aanet.training.recipe import OptimiserSpec, StageSpec
+from aanet.training.stages import StageModule, make_stage, matching_loss_of
+
+
+@dataclass(frozen=True)
+class StepTiming:
+    """Median seconds of one step: forward, backward and optimiser."""
+
+    variant: str
+    seconds: float
+    speedup: float  # against the first variant
+
+
+def benchmark_training_step(
+    name: str = "aanet",
+    crop: tuple[int, int] = (144, 336),
+    batch: int = 2,
+    rounds: int = 5,
+    bf16: bool = True,
+) -> list[StepTiming]:
+    """Time one training step of a network in every variant, in turn, and take the medians."""
+    torch.set_flush_denormal(True)
+    stage = StageSpec(crop=crop, batch=batch, learning_rate=1e-4, steps=rounds)
+    network = zoo.build(name, training_heads=True)
+    steps = {
+        "baseline (float32, NCHW, loop)": _as_baseline(zoo.build(name, training_heads=True), stage),
+        "float32": _step(network, stage, contextlib.nullcontext),
+    }
+    if bf16:
+        half = zoo.build(name, training_heads=True)
+        steps["bf16"] = _step(half, stage, lambda: torch.autocast("cpu", torch.bfloat16))
+    timings = time_interleaved(steps, rounds)
+    first = next(iter(timings.values())).median
+    return [StepTiming(variant, each.median, first / each.median) for variant, each in timings.items()]
+
+
+def _as_baseline(network: StereoNetwork, stage: StageSpec) -> Callable[[], None]:
+    return _step(to_baseline(network), stage, lambda: using_deform_conv(deform_conv2d_grid))
+
+
+def _step(
+    network: StereoNetwork,
+    stage: StageSpec,
+    context: Callable[[], contextlib.AbstractContextManager[object]],
+) -> Callable[[], None]:
+    """A function that takes one step on random images and truth."""
+    module: StageModule = make_stage(stage, network, matching_loss_of(network)).train()
+    optimiser = make_optimiser(OptimiserSpec(), module.named_parameters())
+    set_learning_rate(optimiser, stage.learning_rate)
+    generator = torch.Generator().manual_seed(0)
+    left, right = torch.randn(2, stage.batch, 3, *stage.crop, generator=generator)
+    disparity = torch.rand(stage.batch, *stage.crop, generator=generator) * network.max_disparity
+    inputs = (left, right, disparity, torch.ones_like(disparity, dtype=torch.bool), disparity)
+
+    def step() -> None:
+        with context():
+            loss, _ = module(*inputs)
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+
+    return step
