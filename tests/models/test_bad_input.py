@@ -253,3 +253,12 @@ def test_guided_layers_with_wrong_weights() -> None:
         zeros(1, 3, 4, 6),
         zeros(1, 25, 4, 6),
     )
+
+
+def test_images_of_another_precision_are_named() -> None:
+    network = zoo.build("stereonet_aa", 32).eval()
+    image = torch.zeros(1, 3, 32, 32, dtype=torch.float64)
+    with pytest.raises(
+        ValueError, match=r"^The left image must be torch\.float32 like the network, but is torch\.float64\.$"
+    ):
+        network(image, image)

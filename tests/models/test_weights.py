@@ -16,6 +16,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from aanet import weight_files
 from aanet.errors import AanetError
 from aanet.models import StereoNetwork, weights, zoo
 from small_networks import enliven
@@ -255,11 +256,11 @@ def test_a_full_disk_leaves_the_old_file_whole(
 
 
 def test_an_unknown_name_lists_what_is_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "BUNDLED", tmp_path)
+    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path)
     with pytest.raises(AanetError, match=r"no weights file aanet:nowhere, nor .* \(bundled: none yet\)"):
         weights.load("aanet:nowhere")
     weights.save(stereonet_aa(), tmp_path / "stereonet_aa-tiny.safetensors")
-    assert weights.bundled_names() == ["stereonet_aa:tiny"]
+    assert weight_files.bundled_names() == ["stereonet_aa:tiny"]
     assert weights.load("stereonet_aa:tiny").architecture.max_disparity == 48
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,8 @@ from torch import Tensor, nn
 
 from aanet.data.datasets import open_dataset
 from aanet.models.network import StereoOutput
-from aanet.training.pseudo_label import consistent_pixels, predict_consistent, write_pseudo_labels
+from aanet.result import StereoResult
+from aanet.training.pseudo_label import Label, write_pseudo_labels
 from aanet.training.validation import padded_length, score
 
 
@@ -35,49 +35,41 @@ class ByMeanColour(nn.Module):
         return StereoOutput([disparity * self.scale], disparity[:, None])
 
 
-def naive_consistency(left: np.ndarray, right: np.ndarray, limit: float) -> np.ndarray:
-    result = np.zeros(left.shape, bool)
-    for y, x in np.ndindex(left.shape):
-        match = round(x - float(left[y, x]))
-        if 0 <= match < left.shape[1]:
-            result[y, x] = abs(left[y, x] - right[y, match]) <= limit
-    return result
+class TwoPlanes:
+    """A stand-in matcher: both disparities are the same everywhere."""
+
+    def __init__(self, on_left: float, on_right: float) -> None:
+        self.on_left, self.on_right = on_left, on_right
+
+    def __call__(self, left: np.ndarray, _right: np.ndarray, *, check: bool, inspect: bool) -> StereoResult:
+        assert check
+        assert not inspect
+        size = left.shape[:2]
+        disparity, confidence = np.full(size, self.on_left, np.float32), np.ones(size, np.float32)
+        right = np.full(size, self.on_right, np.float32)
+        return StereoResult(disparity=disparity, confidence=confidence, left=left, right_disparity=right)
 
 
-def test_the_left_right_check_is_the_naive_one() -> None:
-    rng = np.random.default_rng(0)
-    left = (rng.random((6, 20)) * 8).astype(np.float32)
-    right = (left + rng.normal(0, 1.5, left.shape)).astype(np.float32)
-    expected = naive_consistency(left, right, 1.0)
-    assert 5 < expected.sum() < 115
-    np.testing.assert_array_equal(consistent_pixels(left, right, 1.0), expected)
-
-
-def test_the_check_is_done_on_the_right_view_mirrored(pairs_folder: Path) -> None:
-    sample = open_dataset("folder", pairs_folder)[1]
-    sample = replace(sample, left=np.full_like(sample.left, 30), right=np.full_like(sample.right, 220))
-    agreeing = ByMeanColour({-1.6: 5.0, 1.8: 5.0})
-    disagreeing = ByMeanColour({-1.6: 5.0, 1.8: 9.0})
-    disparity, consistent = predict_consistent(agreeing, sample, 1.0)  # type: ignore[arg-type]  # a stand-in
-    assert disparity.shape == sample.left.shape[:2]
-    assert consistent[:, 5:].all()
-    assert not consistent[:, :5].any()  # their match lies outside the right view
-    assert not predict_consistent(disagreeing, sample, 1.0)[1].any()  # type: ignore[arg-type]
-    assert agreeing.seen == [(64, 112)] * 2  # padded from 56×112
+def labels_of(matcher: TwoPlanes, root: Path) -> list[Label]:
+    return list(write_pseudo_labels(matcher, open_dataset("folder", root), 1.0))  # type: ignore[arg-type]
 
 
 def test_labels_are_read_back_by_the_dataset(pairs_folder: Path, tmp_path: Path) -> None:
     root = shutil.copytree(pairs_folder, tmp_path / "pairs")
-    network = ByMeanColour({0.0: 4.25})
-    labels = list(write_pseudo_labels(network, open_dataset("folder", root), 1.0))  # type: ignore[arg-type]
+    labels = labels_of(TwoPlanes(4.25, 4.75), root)
     assert len(labels) == 5
     again = open_dataset("folder", root, pseudo_labels=True)
     for index, label in enumerate(labels):
         pseudo = again[index].pseudo_disparity
         assert pseudo is not None
         np.testing.assert_allclose(pseudo[:, 5:], 4.25, atol=1e-6)
-        assert (pseudo[:, :4] == 0).all()
+        assert (pseudo[:, :4] == 0).all()  # their match lies outside the right view
         assert label.kept == pytest.approx((pseudo > 0).mean())
+
+
+def test_what_the_views_disagree_on_is_no_label(pairs_folder: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(pairs_folder, tmp_path / "pairs")
+    assert [label.kept for label in labels_of(TwoPlanes(4.25, 9.0), root)] == [0.0] * 5
 
 
 def test_validation_scores_all_pixels_with_truth(pairs_folder: Path) -> None:

@@ -23,7 +23,7 @@ def demo(
     from aanet.data.images import write_image
     from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
     from aanet.matcher import StereoMatcher
-    from aanet.models.weights import bundled_names
+    from aanet.weight_files import bundled_names
 
     sample = motorcycle()
     names = ["sgbm", *(name for name in ("stereonet_aa", "aanet") if name in bundled_names())]

@@ -43,9 +43,9 @@ def models(
 
 
 def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
-    from aanet import paper
+    from aanet import paper, weight_files
     from aanet.errors import AanetError
-    from aanet.models import weights, zoo
+    from aanet.models import zoo
     from aanet.models.complexity import complexity, size_rule
 
     multiple, minimum = size_rule(name)
@@ -61,7 +61,7 @@ def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
         "summary": zoo.card(name).summary,
         "size_multiple": multiple,
         "minimum_size": minimum,
-        "weights": [known for known in weights.bundled_names() if known.split(":")[0] == name],
+        "weights": [known for known in weight_files.bundled_names() if known.split(":")[0] == name],
         **dataclasses.asdict(complexity(name, size)),
         "published": published and {"parameters_m": published.parameters_m, "macs_g": published.macs_g},
     }

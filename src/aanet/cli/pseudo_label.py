@@ -16,7 +16,7 @@ def pseudo_label(
     dataset: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
     root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
     model: Annotated[
-        str, typer.Option(help="A network with bundled weights, or a file of weights.")
+        str, typer.Option(help="A network with bundled weights, a file of weights, or sgbm.")
     ] = "aanet",
     split: Annotated[str | None, typer.Option(help="Which split; the first one if not given.")] = None,
     max_difference: Annotated[
@@ -32,11 +32,11 @@ def pseudo_label(
     import json
 
     from aanet.data.datasets import open_dataset
-    from aanet.models import weights
+    from aanet.matcher import StereoMatcher
     from aanet.training.pseudo_label import write_pseudo_labels
 
     pairs = open_dataset(dataset, root, split)
-    written = write_pseudo_labels(weights.load(model), pairs, max_difference)
+    written = write_pseudo_labels(StereoMatcher(model), pairs, max_difference)
     progress = Console(stderr=True)
     labels = list(track(written, "Predicting", total=len(pairs), console=progress))
     if as_json:

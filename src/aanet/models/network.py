@@ -105,6 +105,9 @@ class StereoNetwork(nn.Module):
         disparities += self.refinement(disparities[-1], left, right)
         return StereoOutput(disparities, scores[0])
 
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
     def check_inputs(self, left: Tensor, right: Tensor) -> None:
         """Raise a plain error for anything but two finite images of one size that fits the network."""
         if left.shape != right.shape:
@@ -118,6 +121,10 @@ class StereoNetwork(nn.Module):
             if not image.is_floating_point():
                 raise AanetError(
                     f"The {side} image must be a normalised floating-point tensor, but is {image.dtype}."
+                )
+            if image.dtype != self._dtype() and not torch.is_autocast_enabled(image.device.type):
+                raise AanetError(
+                    f"The {side} image must be {self._dtype()} like the network, but is {image.dtype}."
                 )
             if values_can_be_read(image) and not bool(torch.isfinite(image).all()):
                 raise AanetError(f"The {side} image contains values that are not finite numbers.")

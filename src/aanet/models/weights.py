@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 import aanet
+from aanet import weight_files
 from aanet.data.atomic import atomic_path
 from aanet.errors import AanetError
 from aanet.models import official, zoo
 from aanet.models.network import IMAGENET_MEAN, IMAGENET_STD, Architecture, StereoNetwork
 
 FORMAT = "aanet-1"
-BUNDLED = Path(__file__).resolve().parents[1] / "weights"
 NORMALISATION = {"mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}
 
 
@@ -48,14 +48,15 @@ class Checkpoint:
         wanted = self.architecture.training_heads if training_heads is None else training_heads
         if wanted and not self.architecture.training_heads:
             raise AanetError(f"{self.source} holds no training heads; load it without them.")
-        network = zoo.build(self.architecture.builder, self.architecture.max_disparity, wanted)
+        with torch.device("meta"):  # no need for random weights that are replaced at once
+            network = zoo.card(self.architecture.builder).build(self.architecture.max_disparity, wanted)
         state = self.state
         if self.architecture.training_heads and not wanted:
             heads = _head_keys(self.architecture)
             state = {key: value for key, value in state.items() if key not in heads}
         _check_state(network, state, self.source)
-        network.load_state_dict(state)
-        return network.eval()
+        network.load_state_dict(state, assign=True)
+        return zoo.to_channels_last(network).eval()
 
 
 def load(source: str | os.PathLike[str], training_heads: bool | None = None) -> StereoNetwork:
@@ -65,7 +66,7 @@ def load(source: str | os.PathLike[str], training_heads: bool | None = None) -> 
 
 def read(source: str | os.PathLike[str]) -> Checkpoint:
     """Read weights from a bundled name (`aanet`, `aanet:kitti15`), a file of ours or one of the authors."""
-    path = find(source)
+    path = weight_files.find(source)
     try:
         with path.open("rb") as file:
             start = file.read(16)
@@ -76,25 +77,6 @@ def read(source: str | os.PathLike[str]) -> Checkpoint:
     if start[8:9] == b"{":
         return _read_safetensors(path)
     raise AanetError(f"{path} is neither a safetensors file nor a PyTorch checkpoint.")
-
-
-def find(source: str | os.PathLike[str]) -> Path:
-    """Return the file that a name or a path means."""
-    path = Path(source)
-    if path.is_file():
-        return path
-    bundled = BUNDLED / f"{str(source).replace(':', '-')}.safetensors"
-    if bundled.is_file():
-        return bundled
-    known = ", ".join(bundled_names()) or "none yet"
-    raise AanetError(
-        f"There is no weights file {source}, nor bundled weights of that name (bundled: {known})."
-    )
-
-
-def bundled_names() -> list[str]:
-    """The names of the weights that come with the package."""
-    return sorted(path.stem.replace("-", ":") for path in BUNDLED.glob("*.safetensors"))
 
 
 def save(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from aanet.data import transforms
 from aanet.data.datasets import Mixed, PairSource, open_dataset
 from aanet.data.sample import StereoSample
+from aanet.data.synthetic import SyntheticWorld, prepare_worker
 from aanet.errors import AanetError
 from aanet.training.losses import Truth
 from aanet.training.recipe import AugmentationSpec, DataSpec
@@ -39,8 +39,6 @@ class StereoBatch:
 def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> PairSource:
     """The dataset that a recipe names; size and largest disparity are those of synthetic scenes."""
     if spec.name == "synthetic":
-        from aanet.data.synthetic import SyntheticWorld
-
         return SyntheticWorld(
             size=spec.size or size,
             max_disparity=max_disparity,
@@ -173,7 +171,7 @@ def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> Data
     )
 
 
-def _start_worker(number: int) -> None:  # noqa: ARG001 - PyTorch passes it
-    cv2.setNumThreads(0)
+def _start_worker(number: int) -> None:
+    prepare_worker(number)
     # Ctrl-C is for the training process, which writes a checkpoint first and then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
