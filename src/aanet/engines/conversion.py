@@ -42,7 +42,7 @@ def convert(network: StereoNetwork, size: tuple[int, int] | None = None) -> open
             f"OpenVINO cannot run {name}, whose scans make another graph for every image size; "
             "use the engine torch."
         )
-    # A copy: what becomes a constant must not want gradients, and the caller may be in the middle of training.
+    # A copy: what becomes a constant must not want gradients, and the caller may be training the network.
     graph = InferenceGraph(copy.deepcopy(network).eval().requires_grad_(False))
     side = max(network.minimum_size, 2 * network.size_multiple)
     sides = size or (side, side)
