@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
@@ -20,9 +21,6 @@ from aanet.camera import JSON_FORMAT
 from aanet.data.images import encode_image
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
 from aanet.data.sample import Image
-
-pytest.importorskip("fastapi", reason="the extra web is not installed")
-httpx = pytest.importorskip("httpx", reason="the extra dev is not installed")
 
 _COMMAND = "import typer; from aanet.cli.serve import serve; typer.run(serve)"
 _PATIENCE = 60  # seconds until a started server must say where it is

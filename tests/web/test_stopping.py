@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from aanet.data.images import decode_image, encode_image
+
 if TYPE_CHECKING:
     from conftest import Server
 
@@ -59,6 +61,31 @@ def leave_while_waiting(server: Server, pair: dict[str, bytes]) -> None:
         wait_until(lambda: server.taken() == 2)
     wait_until(lambda: server.taken() == 1)
     assert "aanet_clients_left_total 1.0" in server.get("/metrics").text
+
+
+def test_a_client_that_does_not_read_keeps_its_place_until_the_time_is_up(
+    start: Callable[..., Server], whole_pair: dict[str, bytes]
+) -> None:
+    server = start("--model", "sgbm", "--timeout", "4", "--queue", "0")
+    large = {side: _enlarged(whole_pair[side]) for side in ("left", "right")}
+    request = httpx.Request("POST", f"{server.api}/disparity", files=large)
+    host, port = server.url.removeprefix("http://").rstrip("/").split(":")
+    with socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect((host, int(port)))
+        head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        raw.sendall(
+            f"POST /api/v1/disparity?format=npz&scale=0.1 HTTP/1.1\r\n{head}\r\n".encode() + request.read()
+        )
+        assert raw.recv(15) == b"HTTP/1.1 200 OK"
+        time.sleep(0.5)
+        assert server.taken() == 1  # more than the buffers of the system hold is still to be sent
+        wait_until(lambda: server.taken() == 0)
+
+
+def _enlarged(data: bytes) -> bytes:
+    image = decode_image(data, "image")
+    return encode_image(image.repeat(3, axis=0).repeat(3, axis=1), ".png")
 
 
 def test_a_request_has_a_time_limit(start: Callable[..., Server], whole_pair: dict[str, bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from contextlib import ExitStack
 
@@ -34,7 +35,8 @@ class Answer(Response):
         """See ASGI."""
         del scope, receive
         remaining = self._deadline - asyncio.get_running_loop().time()
-        with self._held:
+        # Whoever has not taken it by then is cut off: uvicorn closes a connection whose answer has no end.
+        with self._held, contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._send_pieces(send), max(remaining, 1.0))
 
     async def _send_pieces(self, send: Send) -> None:

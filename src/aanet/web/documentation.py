@@ -114,7 +114,7 @@ _SUMMARY_EXAMPLE = {
     "disparity_px": {"minimum": 5.1, "median": 31.6, "maximum": 63.9},
     "depth_m": {"minimum": 2.02, "median": 3.06, "maximum": 5.3},
     "mean_confidence": 0.83,
-    "occluded_share": None,
+    "occluded_share": 0.08,
     "camera": {
         "fx": 994.978,
         "cx": 311.193,
@@ -123,7 +123,7 @@ _SUMMARY_EXAMPLE = {
         "width": 741,
         "height": 500,
         "cx_right": 342.279,
-        "fy": None,
+        "fy": 994.978,
     },
 }
 

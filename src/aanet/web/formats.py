@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import tempfile
 from enum import Enum
 from typing import Any
@@ -119,7 +120,7 @@ def encode(result: StereoResult, wanted: Format) -> Encoded:
         try:
             (path,) = result.save(folder, output)
         except AanetError as error:
-            raise unusable("not_in_this_format", str(error).replace(f"{folder}/", "")) from None
+            raise unusable("not_in_this_format", str(error).replace(folder + os.sep, "")) from None
         return Encoded(path.read_bytes(), media_type, path.name if wanted is not Format.PLY else "points.ply")
 
 

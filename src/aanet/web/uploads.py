@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def read_calibration(data: bytes, size: tuple[int, int]) -> Calibration:
         try:
             calibration = load_calibration(path, size=size)
         except AanetError as error:
-            raise unusable("wrong_calibration", str(error).replace(f"{folder}/", "")) from None
+            raise unusable("wrong_calibration", str(error).replace(folder + os.sep, "")) from None
         except Exception:  # the parsers were written for honest files
             raise unusable("wrong_calibration", "The calibration cannot be read.") from None
     camera = camera_of(calibration)
