@@ -20,6 +20,7 @@ from aanet.cli.evaluate import evaluate
 from aanet.cli.models import models
 from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
+from aanet.cli.serve import serve
 from aanet.cli.train import train
 from aanet.errors import AanetError
 
@@ -39,6 +40,7 @@ app.command()(convert)
 app.command()(evaluate)
 app.command()(train)
 app.command("pseudo-label")(pseudo_label)
+app.command()(serve)
 app.command()(doctor)
 
 data = typer.Typer(help="Look at datasets, and make a procedural one.", no_args_is_help=True)
