@@ -1,10 +1,10 @@
 """Bringing images to a size that a network takes, and maps back.
 
 The outermost pixels are repeated, half of what is missing on either side.  Both images are padded alike, so
-every match keeps its disparity.  With 88 rows and 38 columns missing from 200×250 pixels, and plain correlation
-of untrained features as the matcher, this had the smallest errors on planes (all of it on one side: 7 to 10 %
-more over the image, because the network's own zeros then touch the other border), and on Middlebury scenes was
-within 1 % of the best (at the right alone: 10 % more).  Mirroring was equal; zeros had 20 to 28 % more.
+every match keeps its disparity.  With 88 rows and 38 columns missing from 200×250 pixels, and correlation of
+untrained features as the matcher, this had the smallest errors on planes (all of it on one side: 7 to 10 %
+more over the image, because the network's own zeros then touch the other border), and on Middlebury scenes
+was within 1 % of the best (at the right alone: 10 % more).  Mirroring was equal; zeros had 20 to 28 % more.
 """
 
 from __future__ import annotations
