@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
+import pytest
+
+# Nothing of a test run stays in the user's cache.
+os.environ["AANET_CACHE"] = tempfile.mkdtemp(prefix="aanet-cache-")
+atexit.register(shutil.rmtree, os.environ["AANET_CACHE"], ignore_errors=True)
 # Two pytest workers share two cores; more threads than that only get in each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import pytest
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
