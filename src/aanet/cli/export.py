@@ -110,4 +110,6 @@ def _sentences(report: Report) -> str:
 
 
 def _bytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in (path, path.with_suffix(".bin")) if file.is_file())
+    """The size of what was written; OpenVINO's weights lie beside its graph."""
+    files = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
+    return sum(file.stat().st_size for file in files)

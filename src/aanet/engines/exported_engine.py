@@ -10,6 +10,7 @@ from aanet.data.sample import FloatMap
 from aanet.engines.engine import Engine, Maps, Precision
 from aanet.errors import AanetError
 from aanet.export.metadata import SECTION, Description, parse
+from aanet.padding import Padding
 
 
 def open_exported(path: Path, precision: Precision = "float32", threads: int | None = None) -> Engine:
@@ -70,16 +71,16 @@ class FixedSizeEngine:
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
         """See `Engine`."""
         height, width = left.shape[2:]
-        below, beside = self._size[0] - height, self._size[1] - width
-        if below < 0 or beside < 0:
+        rows, columns = self._size[0] - height, self._size[1] - width
+        if rows < 0 or columns < 0:
             raise AanetError(
                 f"The model was exported for images of {self._size[0]}×{self._size[1]} (height × width) and "
                 f"got {height}×{width}; match at a smaller scale, or export it without --height and --width."
             )
-        border = ((0, 0), (0, 0), (0, below), (0, beside))
-        pairs = zip(*(np.pad(images, border, mode="edge") for images in (left, right)), strict=True)
+        padding = Padding(rows // 2, rows - rows // 2, columns // 2, columns - columns // 2)
+        pairs = zip(padding.pad(left), padding.pad(right), strict=True)
         maps = [self._engine(one[None], other[None]) for one, other in pairs]
-        disparity, confidence = (np.concatenate(each)[:, :height, :width] for each in zip(*maps, strict=True))
+        disparity, confidence = (padding.crop(np.concatenate(each)) for each in zip(*maps, strict=True))
         return disparity, confidence
 
     def available_memory(self) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
+import onnx_ir
 import torch
 from onnx import numpy_helper
+from onnx_ir.passes.common import CommonSubexpressionEliminationPass
 from onnxscript import opset18, opset19
+from onnxscript.optimizer import fold_constants, remove_unused_nodes
 
+from aanet.export.half import as_half
 from aanet.export.metadata import Description
 from aanet.export.recording import as_one_node, record, without_exporters_chatter
 from aanet.models.network import StereoNetwork
@@ -31,6 +34,7 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
             program,
             dynamo=True,
             verbose=False,
+            optimize=False,  # its search for patterns takes minutes on the thousands of steps of GA-Net's scans
             opset_version=_OPSETS["native" if native else "decomposed"],
             input_names=["left", "right"],
             output_names=["disparity", "confidence"],
@@ -39,6 +43,7 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
             },
         )
     assert exported is not None
+    _tidy(exported.model)
     model = exported.model_proto
     if description.size is None:
         _name_axes(model)
@@ -48,6 +53,17 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
     onnx.helper.set_model_props(model, description.properties())
     onnx.checker.check_model(model)
     onnx.save(model, path)
+
+
+def _tidy(model: onnx_ir.Model) -> None:
+    """Compute what is known already, once, and drop what nothing uses; sequences of tensors vanish with it."""
+    merge = CommonSubexpressionEliminationPass()
+    merge(model)
+    fold_constants(model)
+    merge(model)
+    remove_unused_nodes(model)
+    for node in model.graph:
+        node.metadata_props.clear()  # notes of torch's exporter, larger than the graph itself
 
 
 # The two translations below are called by torch's exporter with values of the graph, whose shapes it knows as
@@ -120,15 +136,14 @@ def _name_axes(model: onnx.ModelProto) -> None:
 
 
 def _store_as_half(model: onnx.ModelProto) -> None:
-    """Store the weights as float16, which they were rounded to, and bring them back in front of the graph."""
+    """Store rounded kernels as float16, and bring them back to float32 in front of the graph."""
     for tensor in model.graph.initializer:
         if tensor.data_type != onnx.TensorProto.FLOAT:
             continue
-        name, values = tensor.name, numpy_helper.to_array(tensor)
-        half = values.astype(np.float16)
-        if not np.array_equal(half, values):  # not a weight: means and deviations of the images, for one
+        half = as_half(numpy_helper.to_array(tensor))
+        if half is None:
             continue
+        name = tensor.name
         tensor.CopyFrom(numpy_helper.from_array(half, f"{name}_float16"))
-        model.graph.node.insert(
-            0, onnx.helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT)
-        )
+        cast = onnx.helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT)
+        model.graph.node.insert(0, cast)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import openvino
+from openvino import opset13
 
 from aanet.engines.conversion import convert
+from aanet.export.half import as_half
 from aanet.export.metadata import SECTION, Description
 from aanet.models.network import StereoNetwork
 
@@ -20,4 +22,20 @@ def write_openvino(network: StereoNetwork, description: Description, path: Path)
         model.outputs[place].get_tensor().set_names({name})
     for key, value in description.properties().items():
         model.set_rt_info(value, [SECTION, key])
-    openvino.save_model(model, path, compress_to_fp16=description.storage == "float16")
+    if description.storage == "float16":
+        _store_as_half(model)
+    # OpenVINO's own compression would also round biases and what the images are normalised with.
+    openvino.save_model(model, path, compress_to_fp16=False)
+
+
+def _store_as_half(model: openvino.Model) -> None:
+    """Store rounded kernels as float16, and bring them back to float32 where they are used."""
+    for constant in model.get_ordered_ops():
+        if constant.get_type_name() != "Constant" or constant.get_element_type() != openvino.Type.f32:
+            continue
+        half = as_half(constant.data)
+        if half is None:
+            continue
+        restored = opset13.convert(opset13.constant(half), "f32").output(0)
+        for target in constant.output(0).get_target_inputs():
+            target.replace_source_output(restored)

@@ -17,7 +17,7 @@ from aanet.errors import AanetError
 # Pixels by which the file may differ anywhere from PyTorch with the same weights.
 MAX_DIFFERENCE = 1e-2
 # Pixels by which rounding weights to float16 may move the disparity on average: little beside the 0.7 px by
-# which the best networks err.  Single pixels may move further: where two matches are as good, anything decides.
+# which the best networks err.  Single pixels may move further, where two matches are equally good.
 MEAN_ROUNDING = 0.1
 _ROUNDS = 3
 

@@ -14,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from aanet.engines.graph import InferenceGraph
+from aanet.export.half import round_kernels
 from aanet.models.network import StereoNetwork
 from aanet.ops.deform_conv import DeformConv, deform_conv2d_bags, using_deform_conv
 
@@ -42,7 +43,19 @@ def record(
     # Free sides must all differ from each other and from 1, or they would be taken for one and the same.
     example = torch.rand(1, 3, *size) if size else torch.rand(2, 3, least + multiple, least + 2 * multiple)
     with torch.no_grad(), using_deform_conv(deform_conv), without_exporters_chatter():
-        return torch.export.export(InferenceGraph(network), (example, example.clone()), dynamic_shapes=shapes)
+        program = torch.export.export(
+            InferenceGraph(network), (example, example.clone()), dynamic_shapes=shapes
+        )
+    _forget_source_files(program)
+    return program
+
+
+def _forget_source_files(program: ExportedProgram) -> None:
+    """Take the paths of our files out of the program: nobody's business, and half of what a file would hold."""
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in module.graph.nodes:
+                node.meta.pop("stack_trace", None)
 
 
 def least_side(network: StereoNetwork) -> int:
@@ -58,7 +71,7 @@ def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
 
     Args:
         network: Stays as it is.
-        half: Round every number to what float16 holds, so that storing it as float16 loses nothing more.
+        half: Round kernels to what float16 holds.
     """
     network = copy.deepcopy(network).eval().requires_grad_(False)
     for module in list(network.modules()):
@@ -67,7 +80,7 @@ def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
         if isinstance(module, nn.ReLU | nn.LeakyReLU):
             module.inplace = False
     if half:
-        network.half().float()
+        round_kernels(network)
     return network
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import torch
 
 from aanet.export.metadata import ARCHIVE_FILE, Description
-from aanet.export.recording import record
+from aanet.export.recording import record, without_exporters_chatter
 from aanet.models.network import StereoNetwork
 
 
 def write_program(network: StereoNetwork, description: Description, path: Path) -> None:
     """Write a network, simplified for export, with its description inside the archive."""
     program = record(network, description.size)
-    torch.export.save(program, path, extra_files={ARCHIVE_FILE: json.dumps(description.properties())})
+    with without_exporters_chatter():
+        torch.export.save(program, path, extra_files={ARCHIVE_FILE: json.dumps(description.properties())})
