@@ -17,6 +17,7 @@ from aanet.cli.data_synthesize import synthesize
 from aanet.cli.demo import demo
 from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
+from aanet.cli.export import export
 from aanet.cli.models import models
 from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
@@ -37,6 +38,7 @@ app.command()(predict)
 app.command()(models)
 app.command()(benchmark)
 app.command()(convert)
+app.command()(export)
 app.command()(evaluate)
 app.command()(train)
 app.command("pseudo-label")(pseudo_label)
