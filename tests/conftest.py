@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,11 @@ def shared_reference() -> Path:
     if not (SHARED / "reference").is_dir():
         pytest.skip("the parity data is not on this machine (../shared/reference is absent)")
     return SHARED / "reference"
+
+
+@pytest.fixture(autouse=True)
+def _numbers_below_the_smallest_normal_one() -> Iterator[None]:
+    """Training flushes denormal numbers to zero, for the whole process; give them back to the next test."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)

@@ -22,7 +22,7 @@ class InferenceGraph(nn.Module):
         output = self.network(normalise(left), normalise(right))
         sure = confidence(output.scores).unsqueeze(1)  # [B, 1, h, w]
         sure = F.interpolate(sure, left.shape[2:], mode="bilinear", align_corners=False).squeeze(1)
-        return output.disparity.float(), sure
+        return F.relu(output.disparity.float()), sure  # GA-Net may fall below zero by a little
 
 
 def facts_of(network: StereoNetwork) -> NetworkFacts:

@@ -164,5 +164,4 @@ class UpsampledRegression(nn.Module):
         before, behind = local
         scores = local_guided_aggregation(self.upsampled_scores(cost, before.shape[2:]), before)
         probability = local_guided_aggregation(torch.softmax(scores, dim=1), behind)
-        # The weights behind may be negative, and so could a disparity near zero become.
-        return F.relu(expected_candidate(F.normalize(probability, p=1, dim=1))), scores
+        return expected_candidate(F.normalize(probability, p=1, dim=1)), scores
