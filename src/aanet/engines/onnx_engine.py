@@ -59,7 +59,7 @@ def _explained(path: Path, error: Exception) -> AanetError:
     version = onnxruntime.__version__
     if "DeformConv" in reason or "opset" in reason.lower():
         return AanetError(
-            f"ONNX Runtime {version} is too old for DeformConv, which {path} uses; "
+            f"ONNX Runtime {version} is too old for {path}, which uses DeformConv of opset 19; "
             "export it with --deform decomposed, or install a newer onnxruntime."
         )
     return AanetError(f"{path} cannot be opened by ONNX Runtime {version}: {reason.splitlines()[0]}")

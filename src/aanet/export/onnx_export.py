@@ -34,7 +34,7 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
             program,
             dynamo=True,
             verbose=False,
-            optimize=False,  # its search for patterns takes minutes on the thousands of steps of GA-Net's scans
+            optimize=False,  # its search for patterns takes minutes on the steps of GA-Net's scans
             opset_version=_OPSETS["native" if native else "decomposed"],
             input_names=["left", "right"],
             output_names=["disparity", "confidence"],
@@ -56,7 +56,7 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
 
 
 def _tidy(model: onnx_ir.Model) -> None:
-    """Compute what is known already, once, and drop what nothing uses; sequences of tensors vanish with it."""
+    """Compute once what is known already, and drop what nothing uses; lists of tensors vanish with it."""
     merge = CommonSubexpressionEliminationPass()
     merge(model)
     fold_constants(model)

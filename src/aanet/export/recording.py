@@ -51,7 +51,7 @@ def record(
 
 
 def _forget_source_files(program: ExportedProgram) -> None:
-    """Take the paths of our files out of the program: nobody's business, and half of what a file would hold."""
+    """Take the paths of our files out of the program: nobody's business, and half of its size."""
     for module in program.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:
@@ -79,6 +79,10 @@ def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
             _fold_batch_norms(module)
         if isinstance(module, nn.ReLU | nn.LeakyReLU):
             module.inplace = False
+    for module in network.modules():
+        if isinstance(module, nn.Conv3d) and module.bias is None:
+            # Where there is none, onnxscript 0.7 writes one of the wrong shape.
+            module.bias = nn.Parameter(torch.zeros(module.out_channels), requires_grad=False)
     if half:
         round_kernels(network)
     return network

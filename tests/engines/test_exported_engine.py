@@ -1,0 +1,130 @@
+"""Opening exported files: damaged, foreign, too new for the runtime, of one size only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import openvino
+import pytest
+import torch
+from onnx import TensorProto, helper
+from openvino import opset13
+
+from aanet.engines import NetworkFacts, open_engine
+from aanet.engines.engine import Maps
+from aanet.engines.exported_engine import FixedSizeEngine, open_exported
+from aanet.errors import AanetError
+from aanet.export.metadata import SECTION, Description
+from aanet.export.recording import without_exporters_chatter
+
+DESCRIPTION = Description(NetworkFacts("aanet", 48, 3, 12, 24), "random", None, "native")
+
+
+def small_onnx(path: Path, described: bool = True, opset: int = 19) -> Path:
+    """A file with one DeformConv."""
+    shapes = {"x": [1, 1, 3, 3], "w": [1, 1, 1, 1], "offset": [1, 2, 3, 3], "y": [1, 1, 3, 3]}
+    values = {
+        name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()
+    }
+    node = helper.make_node("DeformConv", ["x", "w", "offset"], ["y"])
+    graph = helper.make_graph([node], "g", [values["x"], values["w"], values["offset"]], [values["y"]])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    if described:
+        helper.set_model_props(model, DESCRIPTION.properties())
+    onnx.save(model, path)
+    return path
+
+
+def small_openvino(path: Path, described: bool = True) -> Path:
+    images = opset13.parameter([1, 3], np.float32)
+    model = openvino.Model([opset13.relu(images)], [images], "small")
+    for key, value in DESCRIPTION.properties().items() if described else ():
+        model.set_rt_info(value, [SECTION, key])
+    openvino.save_model(model, path)
+    return path
+
+
+def test_a_runtime_without_deform_conv_names_the_other_mode(tmp_path: Path) -> None:
+    # Before opset 19 there was no DeformConv: the refusal of a runtime that knows nothing newer.
+    path = small_onnx(tmp_path / "model.onnx", opset=18)
+    with pytest.raises(AanetError, match=r"too old for DeformConv.*--deform decomposed, or install a newer"):
+        open_engine(path)
+
+
+def test_a_runtime_that_does_not_know_the_opset_names_the_other_mode(tmp_path: Path) -> None:
+    path = small_onnx(tmp_path / "model.onnx", opset=99)
+    with pytest.raises(AanetError, match="--deform decomposed"):
+        open_engine(path)
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml", ".pt2"])
+def test_a_damaged_file_is_a_sentence(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model{suffix}"
+    whole = small_openvino(path) if suffix == ".xml" else small_onnx(tmp_path / "whole.onnx")
+    path.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    with pytest.raises(AanetError, match=f"model{suffix}") as caught:
+        open_engine(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_something_else_is_a_sentence(tmp_path: Path) -> None:
+    doubling = torch.export.export(torch.nn.Identity(), (torch.ones(2),))
+    with without_exporters_chatter():
+        torch.export.save(doubling, tmp_path / "model.pt2")
+    small_onnx(tmp_path / "model.onnx", described=False)
+    small_openvino(tmp_path / "model.xml", described=False)
+    for suffix in (".onnx", ".xml", ".pt2"):
+        with pytest.raises(AanetError, match="does not say which network it holds"):
+            open_engine(tmp_path / f"model{suffix}")
+
+
+def test_openvino_misses_its_weights(tmp_path: Path) -> None:
+    path = small_openvino(tmp_path / "model.xml")
+    path.with_suffix(".bin").unlink()
+    with pytest.raises(AanetError, match=r"needs model\.bin beside it"):
+        open_engine(path)
+
+
+def test_an_exported_file_leaves_nothing_to_choose(tmp_path: Path) -> None:
+    path = small_onnx(tmp_path / "model.onnx")
+    for options in ({"weights": "random"}, {"engine": "openvino"}, {"device": "cuda"}):
+        with pytest.raises(AanetError, match="holds its weights and runs on onnxruntime"):
+            open_engine(path, **options)
+    with pytest.raises(AanetError, match="searches 48 pixels, not 96"):
+        open_engine(path, max_disparity=96)
+    with pytest.raises(AanetError, match="computes in float32"):
+        open_engine(path, precision="bf16")
+    with pytest.raises(AanetError, match="There is no file"):
+        open_engine(tmp_path / "absent.onnx")
+    with pytest.raises(AanetError, match=r"onnxruntime runs \.onnx files"):
+        open_engine("aanet", engine="onnxruntime")
+    assert open_exported(path).facts == DESCRIPTION.facts
+
+
+class _Echo:
+    """An engine for one size that returns the red channel, and the green one as confidence."""
+
+    name, description, facts = "echo", "echo", DESCRIPTION.facts
+
+    def __call__(self, left: np.ndarray, right: np.ndarray) -> Maps:
+        assert left.shape == right.shape == (1, 3, 6, 8)
+        return left[:, 0], right[:, 1]
+
+    def available_memory(self) -> int:
+        return 1
+
+
+def test_one_size_takes_smaller_images_and_batches() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.random((2, 3, 3, 5, 6), np.float32)
+    disparity, confidence = FixedSizeEngine(_Echo(), (6, 8))(left, right)
+    np.testing.assert_array_equal(disparity, left[:, 0])
+    np.testing.assert_array_equal(confidence, right[:, 1])
+
+
+def test_one_size_refuses_larger_images() -> None:
+    images = np.zeros((1, 3, 6, 9), np.float32)
+    with pytest.raises(AanetError, match=r"exported for images of 6×8.*got 6×9; match at a smaller scale"):
+        FixedSizeEngine(_Echo(), (6, 8))(images, images)

@@ -1,0 +1,18 @@
+"""Exporting takes seconds, so the tests share one file of each format that takes every size."""
+
+from __future__ import annotations
+
+import pytest
+
+from aanet.export.exporting import export_network
+from aanet.matcher import StereoMatcher
+from exported_networks import Exported, lively
+
+
+@pytest.fixture(scope="session", params=[".onnx", ".xml", ".pt2"])
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """A deformable network for every image size, in each format in turn."""
+    network = lively("stereonet_aa")
+    path = tmp_path_factory.mktemp("exported") / f"model{request.param}"
+    report = export_network(network, path, weights="sha256:0123")
+    return Exported(network, report, StereoMatcher(path))

@@ -1,0 +1,61 @@
+"""The C++ of the documentation compiles, runs and gives the matcher's disparity."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import openvino
+import pytest
+
+from aanet.data.files import read_disparity
+from aanet.data.motorcycle import motorcycle
+from exported_networks import Exported
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "deployment"
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+
+
+def runtime_of(suffix: str) -> tuple[str, list[str]]:
+    """The example for a format, and what its compiler must be told; skips with what is missing."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    if suffix == ".xml":
+        package = Path(openvino.__file__).parent
+        libraries = sorted((package / "libs").glob("libopenvino.so*"))
+        if not libraries or not (package / "include" / "openvino" / "openvino.hpp").is_file():
+            pytest.skip("this openvino package has no headers")
+        where = f"-Wl,-rpath,{package / 'libs'}"
+        return "openvino", [f"-isystem{package / 'include'}", str(libraries[0]), where]
+    if suffix == ".onnx":
+        probe = ["-x", "c++", "-fsyntax-only", "-include", "onnxruntime_cxx_api.h", "/dev/null"]
+        if subprocess.run([COMPILER, *probe], capture_output=True, check=False).returncode:
+            pytest.skip("no headers of ONNX Runtime (its Python package has none)")
+        return "onnxruntime", ["-lonnxruntime"]
+    pytest.skip("no example in C++ for torch.export")
+
+
+def test_the_example_gives_the_matchers_disparity(exported: Exported, tmp_path: Path) -> None:
+    name, options = runtime_of(exported.path.suffix)
+    program, result = tmp_path / name, tmp_path / "disparity.pfm"
+    assert COMPILER is not None
+    source = EXAMPLES / f"{name}_example.cpp"
+    command = [COMPILER, "-std=c++17", "-Wall", "-Werror", str(source), *options, "-o", str(program)]
+    subprocess.run(command, check=True)
+
+    sample = motorcycle()
+    pair = [np.ascontiguousarray(image[100:201, 100:283]) for image in (sample.left, sample.right)]
+    files = [tmp_path / "left.ppm", tmp_path / "right.ppm"]
+    for file, image in zip(files, pair, strict=True):
+        file.write_bytes(b"P6\n%d %d\n255\n" % image.shape[1::-1] + image.tobytes())
+    subprocess.run([program, exported.path, *files, result], check=True)
+    expected = exported.matcher(*pair).disparity
+    np.testing.assert_allclose(read_disparity(result), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["openvino", "onnxruntime"])
+def test_the_page_shows_the_example_that_is_compiled(name: str) -> None:
+    source = (EXAMPLES / f"{name}_example.cpp").read_text(encoding="utf-8")
+    assert f"```cpp\n{source}```" in EXAMPLES.with_suffix(".md").read_text(encoding="utf-8")

@@ -1,0 +1,118 @@
+"""What is refused, and what remains on the disk when an export fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from aanet.engines import NetworkFacts
+from aanet.errors import AanetError
+from aanet.export import exporting
+from aanet.export.exporting import export_network
+from aanet.export.metadata import Description, parse
+from aanet.export.parity import Difference, Parity
+from aanet.export.sources import open_network
+from aanet.models import StereoNetwork, weights
+from exported_networks import lively
+
+FACTS = NetworkFacts("aanet", 192, 3, 12, 24)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "options", "message"),
+    [
+        ("stereonet_aa", "model.bin", {}, r"must be \.onnx, \.xml, \.pt2; got model\.bin"),
+        ("stereonet_aa", "model.onnx", {"file_format": "openvino"}, r"must be \.xml; got model\.onnx"),
+        ("stereonet_aa", "model.onnx", {"file_format": "tensorrt"}, "must be onnx, openvino, torch; got"),
+        ("stereonet_aa", "model.onnx", {"deform": "fast"}, "must be native or decomposed; got fast for onnx"),
+        ("stereonet_aa", "model.xml", {"deform": "decomposed"}, "--deform is for onnx"),
+        ("stereonet_aa", "model.pt2", {"half": True}, "float16 can be had with onnx or openvino"),
+        ("stereonet_aa", "model.xml", {"size": (10, 16)}, "multiples of 4 and at least 4; got 10×16"),
+        ("ganet", "model.onnx", {}, "ganet can be exported for one image size only.*--height and --width"),
+    ],
+)
+def test_what_cannot_be_had_is_said_in_a_sentence(
+    name: str, file: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AanetError, match=message):
+        export_network(lively(name), tmp_path / file, weights="random", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_differs_is_removed_and_an_older_one_survives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = exporting.simplified
+
+    def with_an_error(network: StereoNetwork, half: bool = False) -> StereoNetwork:
+        wrong = honest(network, half)
+        with torch.no_grad():
+            wrong.refinement.steps[-1].residual.bias += 0.02  # type: ignore[union-attr]  # StereoNet's
+        return wrong
+
+    monkeypatch.setattr(exporting, "simplified", with_an_error)
+    (tmp_path / "model.xml").write_text("older")
+    (tmp_path / "model.bin").write_text("weights")
+    with pytest.raises(AanetError, match=r"differs from PyTorch by up to 0\.02 pixels, more than 0\.01"):
+        export_network(lively("stereonet_aa"), tmp_path / "model.xml", weights="random", size=(16, 16))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "model.xml": "older",
+        "model.bin": "weights",
+    }
+
+
+@pytest.mark.parametrize(
+    ("largest", "rounding", "message"),
+    [
+        (0.011, None, "by up to 0.011 pixels"),
+        (float("nan"), None, "by up to nan pixels"),
+        (0.001, 0.2, "move the disparity by 0.2 pixels on average.*without --half"),
+    ],
+)
+def test_parity_refuses(largest: float, rounding: float | None, message: str) -> None:
+    rounded = None if rounding is None else Difference(9.0, rounding)
+    with pytest.raises(AanetError, match=message):
+        Parity("pair", Difference(largest, 0.0), 0.0, rounded, 1.0, 1.0).require()
+
+
+def test_parity_accepts_single_pixels_that_rounding_moves() -> None:
+    Parity("pair", Difference(0.0099, 0.001), 0.0, Difference(9.0, 0.05), 1.0, 1.0).require()
+
+
+@pytest.mark.parametrize("size", [None, (48, 96)])
+def test_a_description_is_read_back(size: tuple[int, int] | None) -> None:
+    description = Description(FACTS, "sha256:12", size, "native", "float16")
+    assert parse(description.properties(), Path("model.onnx")) == description
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": None}, "does not say which network it holds"),
+        ({"format": "aanet-export-9"}, "has the format aanet-export-9; this version of aanet reads"),
+        ({"network": None}, "is damaged: 'network'"),
+        ({"max_disparity": "many"}, "is damaged: invalid literal"),
+        ({"size": "48"}, "is damaged"),
+    ],
+)
+def test_a_description_that_cannot_be_used_is_said_so(change: dict[str, str | None], message: str) -> None:
+    properties = {**Description(FACTS, "random").properties(), **change}
+    kept = {key: value for key, value in properties.items() if value is not None}
+    with pytest.raises(AanetError, match=message):
+        parse(kept, Path("model.onnx"))
+
+
+def test_the_hash_of_the_weights_is_that_of_their_file(tmp_path: Path) -> None:
+    import hashlib
+
+    path = tmp_path / "mine.safetensors"
+    weights.save(lively("stereonet_aa"), path)
+    network, digest = open_network(path)
+    assert digest == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    assert network.max_disparity == 48
+    with pytest.raises(AanetError, match="holds the network stereonet_aa, not aanet"):
+        open_network("aanet", path)
+    assert open_network("stereonet_aa", "random", 24)[1] == "random"
