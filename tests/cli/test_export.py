@@ -5,19 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from aanet.cli.export import export
-from aanet.cli.predict import predict
+from aanet.cli.main import app
 from aanet.data.files import read_disparity
 from aanet.data.images import write_image
 from aanet.errors import AanetError
 from aanet.matcher import StereoMatcher
 
-app = typer.Typer()
-app.command()(export)
-app.command()(predict)
 run = CliRunner().invoke
 SMALL = ["export", "stereonet_aa", "--weights", "random", "--max-disparity", "24"]
 
