@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -38,8 +39,14 @@ def shared_reference() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _numbers_below_the_smallest_normal_one() -> Iterator[None]:
-    """Training flushes denormal numbers to zero, for the whole process; give them back to the next test."""
+def _leave_the_process_as_it_was() -> Iterator[None]:
+    """Give the next test denormal numbers and the system's own handling of children that end.
+
+    Training flushes denormal numbers to zero for the whole process. PyTorch's loader leaves a handler for
+    SIGCHLD behind, and with it the end of any later child kills a process that has run OpenVINO.
+    """
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
+    if hasattr(signal, "SIGCHLD"):
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
