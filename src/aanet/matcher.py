@@ -56,9 +56,11 @@ class StereoMatcher:
 
         Args:
             model: A network of the zoo with bundled weights (default "aanet"), the name of bundled weights
-                ("aanet:kitti15"), a file of weights, a network in memory, or "sgbm".
+                ("aanet:kitti15"), a file of weights, a file of `aanet export` (.onnx, .xml, .pt2), a network
+                in memory, or "sgbm".
             weights: A file or name of weights instead of the model's own; "random" for tests and timing.
-            engine: "openvino" or "torch"; None takes the fastest one here.
+            engine: "openvino" or "torch"; None takes the fastest one here.  An exported file has its own:
+                .onnx runs on "onnxruntime".
             precision: "float32" or "bf16".
             max_disparity: Pixels to search; None takes what the weights were trained for.
             device: Of the engine torch ("cpu", "cuda", …); None takes the fastest one here.

@@ -43,7 +43,7 @@ def predict(
         ),
     ] = "disparity,color",
     model: Annotated[
-        str | None, typer.Option(help="A network, the name or file of weights, or sgbm (default: aanet).")
+        str | None, typer.Option(help="A network, weights, an exported file, or sgbm (default: aanet).")
     ] = None,
     weights: Annotated[str | None, typer.Option(help="A file or name of weights.")] = None,
     calib: Annotated[
