@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import layouts
 import pytest
 
+import layouts
 from aanet.data.datasets import DATASETS
 from aanet.data.layout import LAYOUTS, GroupReport, check_layout, companion, find
 from aanet.errors import AanetError
