@@ -9,7 +9,7 @@ from aanet.benchmark.inference import BASELINE, Conditions, Measurement, speedup
 from aanet.data.atomic import atomic_path
 from aanet.models import zoo
 
-HEADINGS = ("network", "engine", "median", "p10 – p90", "× baseline", "peak mem.", "paper: time", "mem.")
+HEADINGS = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
 PAIRS_3D = {"stereonet": "stereonet_aa", "gcnet": "gcnet_aa", "psmnet": "psmnet_aa", "ganet": "ganet_aa"}
 
 
