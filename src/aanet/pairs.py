@@ -94,7 +94,7 @@ def _from_patterns(left: str, right: str) -> Pairs:
     sides = []
     for pattern in (left, right):
         # Path.glob takes no absolute pattern.
-        found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+        found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
         wild = re.compile(_as_regex(pattern))
         matches = [(wild.fullmatch(Path(file).as_posix()), Path(file)) for file in found]
         sides.append({"/".join(match.groups()): file for match, file in matches if match})
