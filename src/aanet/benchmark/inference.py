@@ -20,8 +20,7 @@ from aanet.benchmark.timing import Timing, time_interleaved
 from aanet.engines.engine import EngineUnavailableError
 from aanet.engines.networks import random_network
 from aanet.engines.opening import open_engine
-from aanet.errors import AanetError
-from aanet.models.complexity import Complexity, complexity, size_rule
+from aanet.models.complexity import Complexity, check_size, complexity
 
 BASELINE = "baseline"
 # What a user asks for → engine and precision.
@@ -128,16 +127,6 @@ def speedup(measurement: Measurement, measurements: list[Measurement]) -> float 
                 return None
             return other.timing.median / measurement.timing.median
     return None
-
-
-def check_size(name: str, size: tuple[int, int]) -> None:
-    """Raise a plain error unless a network takes images of this size as they are."""
-    multiple, minimum = size_rule(name)
-    if size[0] % multiple or size[1] % multiple or min(size) < minimum:
-        raise AanetError(
-            f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
-            f"but {size[0]}×{size[1]} was asked for."
-        )
 
 
 def _contender(name: str, engine: str, size: tuple[int, int]) -> Callable[[], object]:

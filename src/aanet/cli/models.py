@@ -44,16 +44,11 @@ def models(
 
 def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
     from aanet import paper, weight_files
-    from aanet.errors import AanetError
     from aanet.models import zoo
-    from aanet.models.complexity import complexity, size_rule
+    from aanet.models.complexity import check_size, complexity, size_rule
 
+    check_size(name, size)
     multiple, minimum = size_rule(name)
-    if size[0] % multiple or size[1] % multiple or min(size) < minimum:
-        raise AanetError(
-            f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
-            f"but {size[0]}×{size[1]} was asked for."
-        )
     published = paper.COMPARISON_3D.get(name) or paper.SIZE.get(name)
     return {
         "name": name,

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from aanet.errors import AanetError
 from aanet.models import zoo
 from aanet.models.aggregation import CrossScaleAggregation
 from aanet.models.aggregation.ganet3d import SemiGlobalBlock
@@ -64,6 +65,16 @@ def size_rule(name: str) -> tuple[int, int]:
     with torch.device("meta"):
         network = zoo.card(name).build(192, False)
     return network.size_multiple, network.minimum_size
+
+
+def check_size(name: str, size: tuple[int, int]) -> None:
+    """Raise a plain error unless a network takes images of this size as they are."""
+    multiple, minimum = size_rule(name)
+    if size[0] % multiple or size[1] % multiple or min(size) < minimum:
+        raise AanetError(
+            f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
+            f"but {size[0]}×{size[1]} was asked for."
+        )
 
 
 def count_macs(network: StereoNetwork, size: tuple[int, int]) -> tuple[int, int]:
