@@ -7,32 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor, nn
 
 from aanet.data.datasets import open_dataset
-from aanet.models.network import StereoOutput
 from aanet.result import StereoResult
 from aanet.training.pseudo_label import Label, write_pseudo_labels
-from aanet.training.validation import padded_length, score
-
-
-class ByMeanColour(nn.Module):
-    """A stand-in network: the disparity is the same everywhere and told by the left image alone."""
-
-    size_multiple, minimum_size = 16, 64
-
-    def __init__(self, by_left: dict[float, float]) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(()))
-        self.by_left = by_left
-        self.seen: list[tuple[int, int]] = []
-
-    def forward(self, left: Tensor, _right: Tensor) -> StereoOutput:
-        self.seen.append((left.shape[2], left.shape[3]))
-        key = min(self.by_left, key=lambda mean: abs(mean - float(left.mean())))
-        disparity = torch.full((1, left.shape[2], left.shape[3]), self.by_left[key])
-        return StereoOutput([disparity * self.scale], disparity[:, None])
 
 
 class TwoPlanes:
@@ -70,15 +48,3 @@ def test_labels_are_read_back_by_the_dataset(pairs_folder: Path, tmp_path: Path)
 def test_what_the_views_disagree_on_is_no_label(pairs_folder: Path, tmp_path: Path) -> None:
     root = shutil.copytree(pairs_folder, tmp_path / "pairs")
     assert [label.kept for label in labels_of(TwoPlanes(4.25, 9.0), root)] == [0.0] * 5
-
-
-def test_validation_scores_all_pixels_with_truth(pairs_folder: Path) -> None:
-    sample = open_dataset("folder", pairs_folder)[0]  # true disparity 2
-    sums = score(ByMeanColour({0.0: 4.5}), sample)  # type: ignore[arg-type]
-    assert sums.epe == pytest.approx(2.5)
-    assert (sums.bad(2.0), sums.bad(3.0)) == (100, 0)
-    assert sums.pixels == sample.left.shape[0] * sample.left.shape[1]
-
-
-def test_lengths_are_padded_to_what_the_network_accepts() -> None:
-    assert [padded_length(n, 12, 48) for n in (1, 48, 49, 60, 61)] == [48, 48, 60, 60, 72]

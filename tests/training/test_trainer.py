@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,22 +117,28 @@ def test_minutes_of_budget_outlive_an_interruption(make_recipe: MakeRecipe, tmp_
     assert again.step == 2
 
 
-def test_sigterm_writes_a_checkpoint_and_stops(
-    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("workers", [0, 1])
+def test_sigterm_to_all_processes_writes_a_checkpoint_and_stops(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     original = step.Stepper.step
 
     def step_and_be_told_to_stop(self: step.Stepper) -> step.StepResult:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return original(self)
+        result = original(self)
+        children = [child.pid for child in multiprocessing.active_children() if child.pid]
+        assert len(children) == workers
+        for process in (*children, os.getpid()):
+            os.kill(process, signal.SIGTERM)
+        time.sleep(0.2)  # a worker that ends now would be noticed
+        return result
 
     monkeypatch.setattr(step.Stepper, "step", step_and_be_told_to_stop)
-    before = signal.getsignal(signal.SIGTERM)
-    each = trainer(make_recipe(ONE_STAGE), tmp_path)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGCHLD)]
+    each = trainer(make_recipe(ONE_STAGE, f"run.workers={workers}"), tmp_path)
     assert each.run() is None
     assert [path.name for path in checkpoints(tmp_path / "checkpoints")] == ["step-00000001"]
     assert "--resume" in said(each)
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGCHLD)] == before
 
 
 def test_checkpoints_come_every_so_many_minutes(make_recipe: MakeRecipe, tmp_path: Path) -> None:

@@ -173,5 +173,7 @@ def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> Data
 
 def _start_worker(number: int) -> None:
     prepare_worker(number)
-    # Ctrl-C is for the training process, which writes a checkpoint first and then ends its workers.
+    # Both often go to the whole group of processes, but are for the training process: it writes a checkpoint
+    # first and then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

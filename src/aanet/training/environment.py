@@ -69,6 +69,10 @@ def on_stop_signal(ask_to_stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    # PyTorch's loader leaves a handler for the end of children behind; where OpenVINO runs later in the same
+    # process, the end of any child then kills it.
+    if hasattr(signal, "SIGCHLD"):
+        before[signal.SIGCHLD] = signal.getsignal(signal.SIGCHLD)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Adam with a smaller learning rate for the predictors of deformable offsets."""
+"""Optimisers with a smaller learning rate for the predictors of deformable offsets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
+from aanet.training.muon import Muon
 from aanet.training.recipe import OptimiserSpec
 
 OFFSET = "offset"  # in the name of every parameter that predicts offsets and masks
@@ -21,14 +22,27 @@ def make_optimiser(
     offsets = [p for name, p in trained if OFFSET in name]
     chosen = {id(p) for p in (*temperatures, *offsets)}
     others = [p for _, p in trained if id(p) not in chosen]
+    decay = spec.weight_decay
     groups = [
-        {"params": others, "factor": 1.0, "weight_decay": spec.weight_decay},
-        {"params": offsets, "factor": spec.offset_factor, "weight_decay": spec.weight_decay},
+        {"params": others, "factor": 1.0, "weight_decay": decay, "orthogonal": False},
+        {"params": offsets, "factor": spec.offset_factor, "weight_decay": decay, "orthogonal": False},
         # A temperature is a scale that training has to find, not a weight to keep small.
-        {"params": temperatures, "factor": 1.0, "weight_decay": 0.0},
+        {"params": temperatures, "factor": 1.0, "weight_decay": 0.0, "orthogonal": False},
     ]
-    cls = torch.optim.Adam if spec.name == "adam" else torch.optim.AdamW
-    return cls([group for group in groups if group["params"]], betas=spec.betas)
+    if spec.name == "muon":
+        groups[0]["params"] = [p for p in others if not is_matrix(p)]
+        kernels = [p for p in others if is_matrix(p)]
+        groups.append({"params": kernels, "factor": 1.0, "weight_decay": decay, "orthogonal": True})
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "muon": Muon}
+    optimiser: torch.optim.Optimizer = kinds[spec.name](
+        [group for group in groups if group["params"]], betas=spec.betas
+    )
+    return optimiser
+
+
+def is_matrix(parameter: nn.Parameter) -> bool:
+    """Whether a parameter is a kernel with several outputs: one output has one direction only."""
+    return parameter.dim() > 1 and parameter.shape[0] > 1
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, learning_rate: float) -> None:

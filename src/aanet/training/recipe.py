@@ -65,7 +65,7 @@ class AugmentationSpec:
 class OptimiserSpec:
     """Adam as in the paper."""
 
-    name: Literal["adam", "adamw"] = "adam"
+    name: Literal["adam", "adamw", "muon"] = "adam"
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 1e-4
     offset_factor: float = 0.1  # of the learning rate, for the predictors of offsets and masks
