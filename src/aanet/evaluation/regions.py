@@ -16,8 +16,8 @@ TEXTURE_WIDTH = 3  # px: the window over which the squared gradient is averaged
 TEXTURE_THRESHOLD = 4.0  # grey levels², below which a window is textureless
 
 
-def near_edges(disparity: FloatMap, valid: Mask) -> Mask:
-    """Pixels within four of a place where known disparities of neighbours jump by more than 2 px."""
+def near_edges(disparity: FloatMap, valid: Mask, width: int = EDGE_WIDTH) -> Mask:
+    """Pixels within `width` // 2 of a place where known disparities of neighbours jump by more than 2 px."""
     jumps = np.zeros(disparity.shape, np.uint8)
     across = (np.abs(np.diff(disparity, axis=1)) > EDGE_JUMP) & valid[:, 1:] & valid[:, :-1]
     down = (np.abs(np.diff(disparity, axis=0)) > EDGE_JUMP) & valid[1:] & valid[:-1]
@@ -25,7 +25,7 @@ def near_edges(disparity: FloatMap, valid: Mask) -> Mask:
     jumps[:, :-1] |= across
     jumps[1:] |= down
     jumps[:-1] |= down
-    return cv2.dilate(jumps, np.ones((EDGE_WIDTH, EDGE_WIDTH), np.uint8)).astype(bool)
+    return cv2.dilate(jumps, np.ones((width, width), np.uint8)).astype(bool)
 
 
 def textureless(image: Image) -> Mask:

@@ -13,6 +13,7 @@ import torch
 from rich.console import Console
 
 from aanet.errors import AanetError
+from aanet.heap import keep_freed_memory
 from aanet.models import weights
 from aanet.models.network import StereoNetwork
 from aanet.training import batches, environment, stages
@@ -42,6 +43,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, folder: Path | None, console: Console) -> None:
         torch.set_flush_denormal(True)  # denormal numbers make rare slow spells on a CPU
+        keep_freed_memory()
         if recipe.run.threads:
             torch.set_num_threads(recipe.run.threads)
         self.recipe = recipe
