@@ -13,7 +13,7 @@ from aanet.data.synthetic import Scene, Surface, SyntheticWorld, render_scene
 from aanet.data.synthetic.library import TextureLibrary, flat
 from aanet.data.synthetic.placement import Facet, Material, Viewpoint
 from aanet.data.synthetic.render import RenderedPair
-from aanet.data.synthetic.shade import _mirrored
+from aanet.data.synthetic.shade import mirrored_texels
 from aanet.data.synthetic.stage import Stage
 from aanet.data.synthetic.surfaces import Dome, Folds, Gloss, Plane, Texture
 from aanet.data.synthetic.world import PLACES
@@ -292,12 +292,25 @@ def test_distant_ground_does_not_alias() -> None:
     assert np.abs(pair.left - 127.5).max() < 3
 
 
-def test_laying_out_mirrored_repeats_changes_no_pixel() -> None:
+def test_a_texture_repeats_by_mirroring_as_opencv_does() -> None:
     texture = np.random.default_rng(1).integers(0, 255, (40, 50, 4), np.uint8)
-    matrix = np.array([[0.9, 0.1, -63.0], [-0.05, 1.1, 31.0], [1e-4, 2e-4, 1.0]])
+    matrix = np.array([[0.9, 0.1, -163.0], [-0.05, 1.1, 31.0], [1e-4, 2e-4, 1.0]])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     expected = cv2.warpPerspective(texture, matrix, (90, 70), flags=flags, borderMode=cv2.BORDER_REFLECT_101)
-    laid_out, moved = _mirrored(texture, matrix, (90, 70))
-    assert laid_out.shape != texture.shape
-    warped = cv2.warpPerspective(laid_out, moved, (90, 70), flags=flags, borderMode=cv2.BORDER_CONSTANT)
-    assert np.abs(warped.astype(int) - expected).max() <= 1
+    x, y = grid((70, 90))
+    u, v = mirrored_texels(matrix, x[:1], y[:, :1], (40, 50))
+    assert min(u.min(), v.min()) >= 0
+    assert u.max() <= 49
+    assert v.max() <= 39
+    error = np.abs(cv2.remap(texture, u, v, cv2.INTER_LINEAR).astype(int) - expected)
+    assert error.max() <= 10  # cv2.remap rounds positions to 1/32 px
+    assert error.mean() < 1.5
+
+
+def test_positions_beyond_the_horizon_are_finite() -> None:
+    x, y = grid()
+    u, v = mirrored_texels(np.array([[9.0, 0, 0], [0, 3.0, 0], [0, 0.01, -0.3]]), x[:1], y[:, :1], (64, 32))
+    assert np.isfinite(u).all()
+    assert np.isfinite(v).all()
+    assert min(u.min(), v.min()) >= 0
+    assert max(u.max() - 31, v.max() - 63) <= 0

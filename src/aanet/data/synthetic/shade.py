@@ -6,7 +6,6 @@ import math
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from aanet.data.sample import FloatMap, Image
 from aanet.data.synthetic.surfaces import Gloss, Matrix, Surface
@@ -14,7 +13,9 @@ from aanet.data.synthetic.window import Window
 
 FAINT = np.float32(1 / 512)  # less cannot change a pixel by half a grey level
 ONE_LEVEL = 0.75  # octaves of detail across a surface that one level of its texture can serve
+FADE = np.float32(3.0)  # a third of an octave
 DETAIL_GRID = 32
+DIMMEST, BRIGHTEST = np.float32(0.25), np.float32(1.8)  # light that falloff and curvature leave
 _LINEAR = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 
 
@@ -39,36 +40,44 @@ def paint(size: tuple[int, int], drawn: list[tuple[Surface, Window, FloatMap]], 
 def _colour(surface: Surface, window: Window, weight: FloatMap, right: bool) -> FloatMap:
     """Textured, lit and glossy colour of each pixel of the window times its weight, [h, w, 3]."""
     light = _light(surface, window)
-    factor = weight if light is None else weight * light
-    # Planes and a merge: numpy is many times slower when it broadcasts over a short last axis.
-    tint = np.asarray(surface.shading.colour, np.float32)
-    flat = surface.texture.flat
-    if flat:
-        tint = tint * surface.texture.image[0, 0, :3]
-    planes = [factor * tint[0], factor * tint[1], factor * tint[2]]
-    colour = np.asarray(cv2.merge(planes), np.float32)
-    if not flat:
-        cv2.multiply(colour, _textured(surface, window), dst=colour)
+    factor = weight if light is None else np.multiply(light, weight, out=light)
+    red, green, blue = surface.shading.colour
+    # OpenCV and planes: numpy is many times slower when it broadcasts over a short last axis.
+    if surface.texture.flat:
+        r, g, b, _ = surface.texture.image[0, 0].tolist()
+        planes = [factor * np.float32(value) for value in (red * r, green * g, blue * b)]
+        colour = cv2.merge(planes)
+    else:
+        tint = np.array([[red, 0, 0], [0, green, 0], [0, 0, blue]], np.float32)
+        colour = cv2.transform(_textured(surface, window), tint)
+        cv2.multiply(colour, cv2.cvtColor(factor, cv2.COLOR_GRAY2RGB), dst=colour)
     if surface.gloss is not None:
         spot = _spot(surface.gloss, window, right) * weight
-        cv2.add(colour, cv2.merge([spot] * 3), dst=colour)
-    return colour
+        cv2.add(colour, cv2.cvtColor(spot, cv2.COLOR_GRAY2RGB), dst=colour)
+    return np.asarray(colour, np.float32)
 
 
 def _light(surface: Surface, window: Window) -> FloatMap | None:
-    """Linear falloff and the effect of curvature; None where the light is even."""
+    """Linear falloff and the effect of curvature, [h, w]; None where the light is even."""
     shading = surface.shading
     light: FloatMap | None = None
     if any(shading.falloff):
         (sx, sy), (cx, cy) = shading.falloff, shading.centre
-        light = np.float32(sx) * window.left_x + (
-            np.float32(sy) * window.y + np.float32(1 - sx * cx - sy * cy)
-        )
+        at_centre = np.float32(1 - sx * cx - sy * cy)
+        if window.across is None:
+            light = np.float32(sx) * window.left_x + (np.float32(sy) * window.y + at_centre)
+        else:  # linear in the pixel as well
+            xx, xy, x = window.across
+            columns = np.arange(window.x1 - window.x0, dtype=np.float32) * np.float32(sx * xx)
+            rows = window.y * np.float32(sx * xy + sy) + np.float32(sx * (x - xy * window.y0)) + at_centre
+            light = columns + rows
     if surface.relief is not None and any(shading.relief):
         gx, gy = surface.relief.gradient(window.left_x, window.y)
-        bent = np.float32(shading.relief[0]) * gx + np.float32(shading.relief[1]) * gy + np.float32(1.0)
-        light = bent if light is None else light * bent
-    return None if light is None else np.asarray(np.clip(light, 0.25, 1.8))
+        bent = np.float32(shading.relief[0]) * gx
+        bent += np.float32(shading.relief[1]) * gy
+        bent += np.float32(1.0)
+        light = bent if light is None else np.multiply(light, bent, out=bent)
+    return None if light is None else np.clip(light, DIMMEST, BRIGHTEST, out=light)
 
 
 def _spot(gloss: Gloss, window: Window, right: bool) -> FloatMap:
@@ -87,15 +96,16 @@ def _textured(surface: Surface, window: Window) -> FloatMap:
         return _sample_level(surface, window, round((low + high) / 2))
     detail = _detail(surface.texture_from_left, window, base, coarsest)
     colour: FloatMap = np.zeros((height, width, 3), np.float32)
-    for level in range(int(low), int(np.ceil(high)) + 1):
-        share = np.maximum(np.float32(1.0) - np.abs(detail - np.float32(level)), np.float32(0.0))
+    for level in range(round(low), round(high) + 1):
+        # One level serves most of its octave; it fades into the next around the half between them.
+        share = np.clip((np.float32(0.5) - np.abs(detail - np.float32(level))) * FADE + np.float32(0.5), 0, 1)
         share = np.asarray(cv2.resize(share, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
         x, y, w, h = cv2.boundingRect((share > FAINT).view(np.uint8))
         if w == 0:
             continue
         inside = slice(y, y + h), slice(x, x + w)
         part = _sample_level(surface, window.crop(x, y, w, h), level)
-        cv2.multiply(part, cv2.merge([share[inside]] * 3), dst=part)
+        cv2.multiply(part, cv2.cvtColor(share[inside], cv2.COLOR_GRAY2RGB), dst=part)
         cv2.add(colour[inside], part, dst=colour[inside])
     return colour
 
@@ -107,10 +117,9 @@ def _range_of_detail(homography: Matrix, window: Window, coarsest: int) -> tuple
     direction; half of that excess is added, between aliasing and blur.
     """
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = homography.tolist()
-    left, right = float(window.left_x[0, 0]), float(window.left_x[-1, -1])
-    top, bottom = float(window.y[0, 0]), float(window.y[-1, 0])
-    ends = [abs(h20 * u + h21 * v + h22) for v in (top, bottom) for u in (left, right)]
-    x, y = (left + right) / 2, (top + bottom) / 2
+    corners = window.corners()
+    ends = [abs(h20 * u + h21 * v + h22) for u, v in corners]
+    x, y = (sum(values) / 4 for values in zip(*corners, strict=True))
     w = h20 * x + h21 * y + h22
     u, v = (h00 * x + h01 * y + h02) / w, (h10 * x + h11 * y + h12) / w
     a, b, c, d = h00 - u * h20, h01 - u * h21, h10 - v * h20, h11 - v * h21  # the Jacobian, times w
@@ -137,43 +146,64 @@ def _detail(homography: Matrix, window: Window, base: float, coarsest: int) -> F
 def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
     """Sample one level of the texture for each pixel of the window, [h, w, 3]."""
     texture = surface.texture.level(level)
-    scale = 0.5**level
-    shrink = np.array([[scale, 0.0, 0.5 * scale - 0.5], [0.0, scale, 0.5 * scale - 0.5], [0.0, 0.0, 1.0]])
-    matrix = shrink @ surface.texture_from_left
-    border = cv2.BORDER_REFLECT_101
-    if window.left_from_window is not None:
-        texture, matrix = _mirrored(texture, matrix @ window.left_from_window, window.size)
-        warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR, borderMode=border)
-        return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
-    x, y = window.left_x, window.y
-    (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = matrix.astype(np.float32)
-    u, v = h00 * x + (h01 * y + h02), h10 * x + (h11 * y + h12)
-    if h20 or h21 or h22 != 1:
-        w = np.float32(1.0) / (h20 * x + (h21 * y + h22))
-        u, v = u * w, v * w
-    warped = cv2.remap(texture, u, v, cv2.INTER_LINEAR, borderMode=border)
+    matrix = surface.texture_from_left
+    if level:
+        scale = 0.5**level
+        matrix = matrix.copy()
+        matrix[:2] *= scale
+        matrix[:2] += (0.5 * scale - 0.5) * matrix[2]
+    if window.across is None:
+        x, y = window.left_x, window.y
+    else:
+        matrix = matrix @ np.array([window.across, (0.0, 1.0, window.y0), (0.0, 0.0, 1.0)])
+        x, y = (np.arange(n, dtype=np.float32) for n in window.size)
+        x, y = x[None, :], y[:, None]
+    if window.across is not None and _stays_inside(texture, matrix, window.size):
+        warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR)
+    else:
+        u, v = mirrored_texels(matrix, x, y, texture.shape[:2])
+        warped = cv2.remap(texture, u, v, cv2.INTER_LINEAR)
     return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
 
 
-def _mirrored(texture: Image, matrix: Matrix, size: tuple[int, int]) -> tuple[Image, Matrix]:
-    """The mirrored repeats of a texture that a warp needs, laid out, as OpenCV is slow beyond an edge."""
-    w, h = size[0] - 1.0, size[1] - 1.0
-    u, v, scale = matrix @ np.array([[0, w, 0, w], [0, 0, h, h], [1, 1, 1, 1]])
-    if scale.min() <= 0 < scale.max():
-        return texture, matrix
-    u, v = u / scale, v / scale
-    x0, x1, y0, y1 = int(np.floor(u.min())), int(u.max()) + 2, int(np.floor(v.min())), int(v.max()) + 2
+def _stays_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> bool:
+    """Whether a homography takes all pixels of a window into the texture."""
+    right, bottom = size[0] - 1.0, size[1] - 1.0
+    (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = matrix.tolist()
     height, width = texture.shape[:2]
-    inside = x0 >= 0 and y0 >= 0 and x1 <= width and y1 <= height
-    if inside or (x1 - x0) * (y1 - y0) > 8 * size[0] * size[1]:
-        return texture, matrix
-    columns, rows = _reflected(x0, x1, width), _reflected(y0, y1, height)
-    shift = np.array([[1.0, 0.0, -x0], [0.0, 1.0, -y0], [0.0, 0.0, 1.0]])
-    texels = texture.view(np.uint32)[..., 0].take(rows, axis=0).take(columns, axis=1)
-    return texels[..., None].view(np.uint8), shift @ matrix
+    for x, y in ((0.0, 0.0), (right, 0.0), (0.0, bottom), (right, bottom)):
+        w = h20 * x + h21 * y + h22
+        u, v = h00 * x + h01 * y + h02, h10 * x + h11 * y + h12
+        if w <= 0 or not (0 <= u <= (width - 1) * w and 0 <= v <= (height - 1) * w):
+            return False
+    return True
 
 
-def _reflected(start: int, stop: int, length: int) -> NDArray[np.int64]:
-    """Indices that mirror a line of `length` texels at its ends, as often as needed."""
-    position = np.arange(start, stop) % (2 * length - 2)
-    return np.minimum(position, 2 * length - 2 - position)
+def mirrored_texels(
+    homography: Matrix, x: FloatMap, y: FloatMap, shape: tuple[int, int]
+) -> tuple[FloatMap, FloatMap]:
+    """Where a homography takes (x [h or 1, w], y [h, 1]) on a texture that repeats by mirroring.
+
+    OpenCV mirrors as well, but pixel by pixel and one repeat after another: near a horizon that took longer
+    than all the rest of a view.  One period is a texture and its mirror image, so the distance from the
+    nearest whole period, in texels, is the position within the texture.
+    """
+    periods = (2.0 * shape[1] - 2.0, 2.0 * shape[0] - 2.0)
+    bottom = homography[2].astype(np.float32)
+    whole = np.asarray(bottom[0] * x + (bottom[1] * y + bottom[2]))
+    near = None
+    if bottom[0] or bottom[1] or bottom[2] != 1:
+        # Beyond its horizon a surface shows nothing; any finite position will do there.
+        np.clip(whole, np.float32(1e-9), np.float32(1e9), out=whole)
+        near = np.divide(np.float32(1.0), whole)
+    found = []
+    for row, period in zip(homography[:2], periods, strict=True):
+        h0, h1, h2 = (row / period).astype(np.float32)
+        position = np.asarray(h0 * x + (h1 * y + h2))
+        if near is not None:
+            position *= near
+        position -= np.rint(position, out=whole)
+        np.abs(position, out=position)
+        position *= np.float32(period)
+        found.append(position)
+    return found[0], found[1]

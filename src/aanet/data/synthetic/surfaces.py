@@ -8,6 +8,7 @@ left position has a closed form; a curved surface adds a relief and needs a few 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -16,11 +17,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.data.sample import FloatMap, Mask
+from aanet.data.sample import FloatMap
 
 Matrix = NDArray[np.float64]
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1
 NEWTON_STEPS = 4
+SOLVED = 1e-3  # px
 MOST_HALVINGS = 5
 STEEPEST = 0.97  # disparity per pixel; beyond it the right camera sees the surface edge-on or from behind
 
@@ -42,13 +44,13 @@ class Plane:
         k = 1.0 / (1.0 - self.a)
         return Plane(k * self.a, k * self.b, k * self.c)
 
-    def left_from_right(self) -> Matrix:
-        """The 3×3 map from a right pixel to the left position of the same surface point.
+    def left_from_right(self) -> tuple[float, float, float]:
+        """The form on (right x, y, 1) that gives the left position of the same surface point.
 
         x_left = x_right + d and d = a x_left + b y + c, hence x_left = (x_right + b y + c) / (1 - a).
         """
         k = 1.0 / (1.0 - self.a)
-        return np.array([[k, k * self.b, k * self.c], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        return k, k * self.b, k * self.c
 
 
 class Relief(Protocol):
@@ -80,26 +82,29 @@ class Dome:
 
     def height_and_slope(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
         """Height of an ellipsoid and its derivative in x."""
-        root, inside, along_x, _ = self._profile(x, y)
-        scale = np.float32(self._scale())
-        return (root - np.float32(np.sqrt(self.rim))) * scale, along_x * (inside * (-scale) / root)
+        root, bend, along_x, _ = self._profile(x, y)
+        root -= np.float32(math.sqrt(self.rim))
+        root *= np.float32(self._scale())
+        return root, np.multiply(bend, along_x, out=bend)
 
     def gradient(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
         """The derivatives in x and y."""
-        root, inside, along_x, along_y = self._profile(x, y)
-        slope = inside * np.float32(-self._scale()) / root
-        return along_x * slope, along_y * slope
+        _, bend, along_x, along_y = self._profile(x, y)
+        return along_x * bend, along_y * bend
 
-    def _profile(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, Mask, FloatMap, FloatMap]:
-        """sqrt(1 + rim - r²), where r < 1, and half the derivatives of r² in x and y."""
+    def _profile(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap, FloatMap, FloatMap]:
+        """sqrt(1 + rim - r²) where r < 1, and three factors: the first times either other is a derivative."""
         dx, dy = x - np.float32(self.x), y - np.float32(self.y)
         along_x, along_y = dx * np.float32(self.across**-2), dy * np.float32(self.along**-2)
-        radius = dx * along_x + dy * along_y
-        root = np.sqrt(np.float32(1.0 + self.rim) - np.minimum(radius, np.float32(1.0)))
-        return root, radius < 1.0, along_x, along_y
+        radius = np.asarray(dx * along_x + dy * along_y)
+        bend = (radius < 1.0) * np.float32(-self._scale())
+        np.clip(radius, np.float32(0.0), np.float32(1.0), out=radius)
+        root = np.sqrt(np.subtract(np.float32(1.0 + self.rim), radius, out=radius), out=radius)
+        bend /= root
+        return root, bend, along_x, along_y
 
     def _scale(self) -> float:
-        return float(self.height / (np.sqrt(1.0 + self.rim) - np.sqrt(self.rim)))
+        return self.height / (math.sqrt(1.0 + self.rim) - math.sqrt(self.rim))
 
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest height."""
@@ -108,7 +113,7 @@ class Dome:
     @staticmethod
     def steepest_height(radius: float, slope: float, rim: float = 0.06) -> float:
         """The largest height for which the slope stays below `slope` everywhere."""
-        return float(slope * radius * np.sqrt(rim) * (np.sqrt(1.0 + rim) - np.sqrt(rim)))
+        return slope * radius * math.sqrt(rim) * (math.sqrt(1.0 + rim) - math.sqrt(rim))
 
 
 @dataclass(frozen=True)
@@ -122,9 +127,9 @@ class Folds:
         height: FloatMap = np.zeros(np.broadcast(x, y).shape, np.float32)
         slope = np.zeros_like(height)
         for amplitude, kx, ky, phase in self.waves.astype(np.float32):
-            angle = kx * x + (ky * y + phase)
-            height += amplitude * np.sin(angle)
-            slope += (amplitude * kx) * np.cos(angle)
+            cos, sin = _circle(kx * x + (ky * y + phase))
+            height += np.multiply(sin, amplitude, out=sin)
+            slope += np.multiply(cos, amplitude * kx, out=cos)
         return height, slope
 
     def gradient(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
@@ -132,15 +137,21 @@ class Folds:
         gx: FloatMap = np.zeros(np.broadcast(x, y).shape, np.float32)
         gy = np.zeros_like(gx)
         for amplitude, kx, ky, phase in self.waves.astype(np.float32):
-            swing = amplitude * np.cos(kx * x + (ky * y + phase))
-            gx += kx * swing
-            gy += ky * swing
+            cos, _ = _circle(kx * x + (ky * y + phase))
+            gx += (amplitude * kx) * cos
+            gy += (amplitude * ky) * cos
         return gx, gy
 
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest height the waves could reach together."""
         reach = float(np.abs(self.waves[:, 0]).sum())
         return -reach, reach
+
+
+def _circle(angle: FloatMap) -> tuple[FloatMap, FloatMap]:
+    """Cosine and sine, from OpenCV: as exact as numpy's and four times as fast."""
+    cos, sin = cv2.polarToCart(None, angle)  # type: ignore[call-overload]
+    return np.asarray(cos, np.float32).reshape(angle.shape), np.asarray(sin, np.float32).reshape(angle.shape)
 
 
 @dataclass(frozen=True)
@@ -229,6 +240,11 @@ class Surface:
         moved = [x - (a * x + b * y + c) for x in (x0, x1) for y in (y0, y1)]
         return min(moved) - high, y0, max(moved) - low, y1
 
+    @cached_property
+    def solid(self) -> bool:
+        """Whether the mask has no hole and no edge within its grid."""
+        return bool(self.mask.min() == 1.0)
+
     @property
     def seen_by_right(self) -> bool:
         """Whether the right camera is on the same side of the surface as the left one."""
@@ -248,8 +264,14 @@ class Surface:
         # Newton on x - d(x) - right_x = 0, which is monotone because every slope stays below one.
         for _ in range(NEWTON_STEPS):
             height, slope = self.relief.height_and_slope(x, y)
-            excess = x - plane.disparity(x, y) - height - right_x
-            x = x - excess / np.maximum(np.float32(1.0 - plane.a) - slope, np.float32(0.15))
+            excess = x - plane.disparity(x, y)
+            excess -= height
+            excess -= right_x
+            np.subtract(np.float32(1.0 - plane.a), slope, out=slope)
+            np.clip(slope, np.float32(0.15), np.float32(9.0), out=slope)
+            x = x - np.divide(excess, slope, out=slope)
+            if cv2.norm(excess, cv2.NORM_INF) < SOLVED:
+                break  # the step just taken has left the square of that
         return x
 
 

@@ -9,22 +9,24 @@ from functools import cached_property
 import numpy as np
 
 from aanet.data.sample import FloatMap
-from aanet.data.synthetic.surfaces import Matrix, Surface
+from aanet.data.synthetic.surfaces import Surface
+
+Across = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Window:
     """A rectangle of a view and, for each of its pixels, the left position on one surface.
 
-    That position is affine in the pixel (`left_from_window`), except on a curved surface seen from the right,
-    where it is a map (`bent`).
+    That position is affine in the pixel (`across`), except on a curved surface seen from the right, where it
+    is a map (`bent`).
     """
 
     x0: int
     y0: int
     x1: int
     y1: int
-    left_from_window: Matrix | None
+    across: Across | None  # left x = across · (column, row, 1), counted from the corner
     bent: FloatMap | None  # [h, w]
 
     @property
@@ -52,21 +54,30 @@ class Window:
         """Left positions, [h, w], or [1, w] where they do not depend on the row."""
         if self.bent is not None:
             return self.bent
-        assert self.left_from_window is not None
-        xx, xy, x1 = self.left_from_window[0].tolist()
+        assert self.across is not None
+        xx, xy, x1 = self.across
         width, height = self.size
         across = np.asarray(xx * np.arange(width) + x1, np.float32)[None, :]
         return across if xy == 0 else across + np.asarray(xy * np.arange(height), np.float32)[:, None]
 
+    def corners(self) -> list[tuple[float, float]]:
+        """Left positions of the four corner pixels: top left, top right, bottom left, bottom right."""
+        columns, rows = self.x1 - self.x0 - 1, self.y1 - self.y0 - 1
+        places = [(i, j) for j in (0, rows) for i in (0, columns)]
+        if self.across is None:
+            return [(float(self.left_x[j, i]), float(self.y0 + j)) for i, j in places]
+        xx, xy, x1 = self.across
+        return [(xx * i + xy * j + x1, float(self.y0 + j)) for i, j in places]
+
     def crop(self, x: int, y: int, width: int, height: int) -> Window:
         """A part of the window, given relative to its corner."""
-        matrix, bent = self.left_from_window, self.bent
-        if matrix is not None:
-            matrix = matrix @ np.array([[1.0, 0.0, x], [0.0, 1.0, y], [0.0, 0.0, 1.0]])
+        across, bent = self.across, self.bent
+        if across is not None:
+            across = (across[0], across[1], across[0] * x + across[1] * y + across[2])
         if bent is not None:
             bent = bent[y : y + height, x : x + width]
         x0, y0 = self.x0 + x, self.y0 + y
-        return Window(x0, y0, x0 + width, y0 + height, matrix, bent)
+        return Window(x0, y0, x0 + width, y0 + height, across, bent)
 
 
 def extent_of(surface: Surface, size: tuple[int, int], right: bool) -> tuple[int, int, int, int] | None:
@@ -85,11 +96,11 @@ def window_of(surface: Surface, size: tuple[int, int], right: bool) -> Window | 
     if extent is None:
         return None
     x0, y0, x1, y1 = extent
-    shift = np.array([[1.0, 0.0, x0], [0.0, 1.0, y0], [0.0, 0.0, 1.0]])
     if not right:
-        return Window(x0, y0, x1, y1, shift, None)
+        return Window(x0, y0, x1, y1, (1.0, 0.0, float(x0)), None)
     if surface.relief is None:
-        return Window(x0, y0, x1, y1, surface.plane.left_from_right() @ shift, None)
+        xx, xy, x = surface.plane.left_from_right()
+        return Window(x0, y0, x1, y1, (xx, xy, xx * x0 + xy * y0 + x), None)
     columns = np.arange(x0, x1, dtype=np.float32)[None, :]
     return Window(x0, y0, x1, y1, None, surface.left_x(columns, np.arange(y0, y1, dtype=np.float32)[:, None]))
 
