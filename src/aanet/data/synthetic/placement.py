@@ -16,6 +16,7 @@ from aanet.data.sample import FloatMap
 from aanet.data.synthetic.surfaces import Matrix, Plane, Relief, Texture
 
 Points = NDArray[np.float64]
+Vector = tuple[float, float, float]
 Extent = tuple[float, float, float, float]  # x0, y0, x1, y1 in left pixels
 Number = TypeVar("Number", np.float64, np.int32)
 NEAREST = 0.15  # m: nothing is nearer to the camera
@@ -86,24 +87,27 @@ class Facet:
     blur: float = 0.0  # px, for soft shadows
     relief: ReliefMaker | None = None
 
-    def inverse_depth(self) -> Points | None:
+    def inverse_depth(self) -> Vector | None:
         """The q of 1 / Z = q · ray for the facet's plane n · P = k (q = n / k); None if seen edge-on."""
         first = self.contours[0]
         third = len(first) // 3
-        p, q, r = first[0], first[third], first[2 * third]
-        normal = cross(q - p, r - p)
-        k = float(normal @ p)
-        if abs(k) < 1e-3 * math.sqrt(float(normal @ normal) * float(p @ p)):
+        # Plain numbers: on three of them numpy takes many times as long.
+        (px, py, pz), (qx, qy, qz), (rx, ry, rz) = first[[0, third, 2 * third]].tolist()
+        ax, ay, az, bx, by, bz = qx - px, qy - py, qz - pz, rx - px, ry - py, rz - pz
+        nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+        k = nx * px + ny * py + nz * pz
+        if abs(k) < 1e-3 * math.sqrt((nx * nx + ny * ny + nz * nz) * (px * px + py * py + pz * pz)):
             return None
-        return np.asarray(normal / k)
+        return nx / k, ny / k, nz / k
 
 
 @dataclass(frozen=True)
 class Placement:
     """A facet as the left camera sees it."""
 
-    q: Points  # 1 / Z = q · ray
+    q: Vector  # 1 / Z = q · ray
     pixels: list[Points]  # contours in left pixels, [N, 2]
+    extent: Extent  # of all pixels
     nearest: float  # largest focal / Z in the left view; 0 where only the right camera sees it
     near_pixel: tuple[float, float]
     seen: Points  # corners of its part in the view, [N, 2]
@@ -123,33 +127,45 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
             return None
         points = np.concatenate(contours)
     joined = view.project(points)
-    pixels = split_like(joined, contours)
-    height, width = view.size
-    hull = np.asarray(cv2.convexHull(joined.astype(np.float32)), np.float32)
-    reach = _within(hull, -2.0, -2.0, 1.5 * width, height + 2.0)
-    if len(reach) < 3:
+    x0, y0 = joined.min(axis=0).tolist()
+    x1, y1 = joined.max(axis=0).tolist()
+    found = _in_view(joined, (x0, y0, x1, y1), view.size)
+    if found is None:
         return None
-    low, high = reach.min(axis=0), reach.max(axis=0)
-    span = high - low
-    if span.min() < SMALLEST or span.max() < 4 * SMALLEST:
-        return None
-    whole = low.min() >= 0 and high[0] < width and high[1] < height
-    part = reach if whole else _within(hull, 0.0, 0.0, width - 1.0, height - 1.0)
-    part, outside = (part, False) if len(part) >= 3 else (reach, True)
+    part, outside = found
     # focal / Z, which is the disparity for a baseline of one
-    nearness = (part - (view.cx, view.cy)) @ q[:2] + view.focal * q[2]
-    best = int(np.argmax(nearness))
+    nearness = part @ q[:2] + (view.focal * q[2] - view.cx * q[0] - view.cy * q[1])
+    best = int(nearness.argmax())
     # A pixel and a half further out, as far as sheets reach under each other and pixels beyond their centres.
-    nearest = 0.0 if outside else float(nearness[best]) + 1.5 * float(abs(q[0]) + abs(q[1]))
+    nearest = 0.0 if outside else float(nearness[best]) + 1.5 * (abs(q[0]) + abs(q[1]))
     if facet.relief is not None:
-        nearest *= 1.0 + facet.relief.swell((*joined.min(axis=0), *joined.max(axis=0)))
-    return Placement(q, pixels, nearest, (float(part[best, 0]), float(part[best, 1])), part)
+        nearest *= 1.0 + facet.relief.swell((x0, y0, x1, y1))
+    x, y = part[best].tolist()
+    return Placement(q, split_like(joined, contours), (x0, y0, x1, y1), nearest, (x, y), part)
 
 
-def cross(a: Points, b: Points) -> Points:
-    """The cross product of two vectors; numpy's own takes twenty times as long on so few numbers."""
-    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
-    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+def _in_view(pixels: Points, extent: Extent, size: tuple[int, int]) -> tuple[Points, bool] | None:
+    """Points [N, 2] that span the part of a facet in the left view, and whether only the right view has any.
+
+    None where neither camera sees it, or too little of it.
+    """
+    height, width = size
+    x0, y0, x1, y1 = extent
+    if _tiny(min(x1, 1.5 * width) - max(x0, -2.0), min(y1, height + 2.0) - max(y0, -2.0)):
+        return None
+    if x0 >= 0 and y0 >= 0 and x1 < width and y1 < height:
+        return pixels, False
+    hull = np.asarray(cv2.convexHull(pixels.astype(np.float32)), np.float32)
+    reach = _within(hull, -2.0, -2.0, 1.5 * width, height + 2.0)
+    if len(reach) < 3 or _tiny(*np.ptp(reach, axis=0).tolist()):
+        return None
+    part = _within(hull, 0.0, 0.0, width - 1.0, height - 1.0)
+    return (part, False) if len(part) >= 3 else (reach, True)
+
+
+def _tiny(width: float, height: float) -> bool:
+    """Whether something so large, in pixels, is not worth its time."""
+    return min(width, height) < SMALLEST or max(width, height) < 4 * SMALLEST
 
 
 def split_like(joined: NDArray[Number], parts: Sequence[NDArray[np.float64]]) -> list[NDArray[Number]]:
@@ -181,25 +197,27 @@ def _within(hull: FloatMap, x0: float, y0: float, x1: float, y1: float) -> Point
 
 
 def draw_mask(
-    facet: Facet, pixels: list[Points], size: tuple[int, int], rng: np.random.Generator
-) -> tuple[FloatMap, tuple[float, float], Extent]:
-    """Coverage of a facet on a grid of left pixels, the grid's origin, and the facet's extent.
+    facet: Facet, place: Placement, size: tuple[int, int], rng: np.random.Generator
+) -> tuple[FloatMap, Matrix]:
+    """Coverage of a facet on a grid of its own, and the map from left pixels to that grid.
 
     `size` is the part of the left plane that either camera can see.  The grid is shifted by a random part of
     a pixel, so that the left view interpolates the mask exactly as the right one does.
     """
+    step = 4 if facet.blur >= 4 else 2 if facet.blur >= 2 else 1  # px of the grid: blur leaves no detail
     margin = 2.0 + 3.0 * facet.blur
-    whole = np.concatenate(pixels)
-    extent = (*whole.min(axis=0), *whole.max(axis=0))
-    x0, x1 = np.clip((extent[0] - margin, extent[2] + margin), -margin, size[1] + margin)
-    y0, y1 = np.clip((extent[1] - margin, extent[3] + margin), -margin, size[0] + margin)
-    origin = np.floor((x0, y0)) + rng.random(2)
-    width, height = int(x1 - origin[0]) + 2, int(y1 - origin[1]) + 2
+    (left, top, right, bottom), (shift_x, shift_y) = place.extent, rng.random(2).tolist()
+    x0 = math.floor(_limited(left - margin, -margin, size[1] + margin)) + shift_x
+    y0 = math.floor(_limited(top - margin, -margin, size[0] + margin)) + shift_y
+    width = int((_limited(right + margin, -margin, size[1] + margin) - x0) / step) + 2
+    height = int((_limited(bottom + margin, -margin, size[0] + margin) - y0) / step) + 2
     # Supersampled, but for large sheets: their outlines are few and straight, OpenCV's anti-aliasing will do.
-    fine = 4 if width * height < 60_000 else 1
+    fine = 4 if facet.blur == 0 and width * height < 60_000 else 1
     canvas = np.zeros((height * fine, width * fine), np.uint8)
-    fixed = np.round(((whole - origin + 0.5) * fine - 0.5) * 16).astype(np.int32)
-    outlines = split_like(fixed, pixels)
+    scale = 16.0 * fine / step
+    offset = (8.0 * (fine - 1) - x0 * scale, 8.0 * (fine - 1) - y0 * scale)
+    fixed = np.rint(np.concatenate(place.pixels) * scale + offset).astype(np.int32)
+    outlines = split_like(fixed, place.pixels)
     line = cv2.LINE_8 if fine > 1 else cv2.LINE_AA
     for outline in outlines:
         cv2.fillPoly(canvas, [outline], 255, line, shift=4)
@@ -208,7 +226,11 @@ def draw_mask(
     for _ in range(fine // 2):  # two halvings are faster than one quartering
         half = (canvas.shape[1] // 2, canvas.shape[0] // 2)
         canvas = np.asarray(cv2.resize(canvas, half, interpolation=cv2.INTER_AREA), np.uint8)
-    mask: FloatMap = canvas * np.float32(1 / 255)
     if facet.blur > 0:
-        mask = np.asarray(cv2.GaussianBlur(mask, (0, 0), facet.blur), np.float32)
-    return mask, (origin[0], origin[1]), extent
+        canvas = np.asarray(cv2.GaussianBlur(canvas, (0, 0), facet.blur / step), np.uint8)
+    grid = np.array([[1 / step, 0.0, -x0 / step], [0.0, 1 / step, -y0 / step], [0.0, 0.0, 1.0]])
+    return canvas * np.float32(1 / 255), grid
+
+
+def _limited(value: float, least: float, most: float) -> float:
+    return min(max(value, least), most)

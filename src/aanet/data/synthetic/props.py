@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,12 +10,14 @@ import numpy as np
 from aanet.data.synthetic import shapes
 from aanet.data.synthetic.library import flat
 from aanet.data.synthetic.materials import Materials
-from aanet.data.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, cross, split_like
+from aanet.data.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, split_like
 from aanet.data.synthetic.shapes import Contour
 from aanet.data.synthetic.stage import Stage
 from aanet.data.synthetic.surfaces import Dome, Folds, Plane, Relief
 
 SLOPE = 0.6  # disparity per pixel that a relief may reach
+_CORNERS = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)], np.float64)
+_OUTWARDS = np.array([[4, 0], [0, 4], [1, 0], [0, 1], [0, 2], [2, 0]])  # from and to which corner
 _FACES = np.array([[0, 1, 3, 2], [5, 4, 6, 7], [4, 0, 2, 6], [1, 5, 7, 3], [2, 3, 7, 6], [4, 5, 1, 0]])
 
 
@@ -88,15 +91,14 @@ class Props:
         """Contours (u, v) standing at a world point, turned by `yaw` and leaning back by `lean`."""
         x, y, z = at
         u, v = np.concatenate(contours).T
-        back, up = v * np.sin(lean), v * np.cos(lean)
-        world = np.stack(
-            [x + u * np.cos(yaw) - back * np.sin(yaw), y + up, z + u * np.sin(yaw) + back * np.cos(yaw)], 1
-        )
+        back, up = v * math.sin(lean), v * math.cos(lean)
+        cos, sin = math.cos(yaw), math.sin(yaw)
+        world = np.stack([x + u * cos - back * sin, y + up, z + u * sin + back * cos], 1)
         return split_like(self.stage.view.to_camera(world), contours)
 
     def facing(self, x: float, z: float) -> float:
         """The yaw at which something at (x, z) faces the camera."""
-        return float(-np.arctan2(x, z))
+        return -math.atan2(x, z)
 
     def shadow(self, x: float, z: float, rx: float, rz: float, y: float = 0.0) -> Facet:
         """A soft dark patch on the floor under a thing."""
@@ -130,23 +132,20 @@ class Props:
         front: Material | None = None,
     ) -> list[Facet]:
         """The faces of a box that the camera sees; `at`: centre of the base, `size`: width, height, depth."""
-        w, h, d = size
-        corner = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)], np.float64)
-        local = (corner - (0.5, 0.0, 0.5)) * (w, h, d)
-        cos, sin = np.cos(yaw), np.sin(yaw)
+        local = (_CORNERS - (0.5, 0.0, 0.5)) * size
+        cos, sin = math.cos(yaw), math.sin(yaw)
         turned = np.stack(
             [local[:, 0] * cos - local[:, 2] * sin, local[:, 1], local[:, 0] * sin + local[:, 2] * cos], 1
         )
         camera = self.stage.view.to_camera(turned + at)
-        group, centre = self.stage.new_group(), camera.mean(axis=0)
+        # Each face looks along one edge of the box, and is seen if that points towards the camera.
+        outwards = camera[_OUTWARDS[:, 1]] - camera[_OUTWARDS[:, 0]]
+        seen = (outwards * camera[_FACES[:, 0]]).sum(axis=1) < 0
+        group = self.stage.new_group()
         faces = []
-        for number, index in enumerate(_FACES):
-            points = camera[index]
-            normal = cross(points[1] - points[0], points[2] - points[0])
-            normal *= np.sign(normal @ (points.mean(axis=0) - centre))
-            if normal @ points[0] < 0:
-                chosen = front if front is not None and number == 0 else material
-                faces.append(Facet([points], chosen, group))
+        for number in np.flatnonzero(seen).tolist():
+            chosen = front if front is not None and number == 0 else material
+            faces.append(Facet([camera[_FACES[number]]], chosen, group))
         return faces
 
     def standing(

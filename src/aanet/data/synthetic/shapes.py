@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,10 +72,9 @@ def moved(contour: Contour, x: float, y: float) -> Contour:
 
 def bar(x0: float, y0: float, x1: float, y1: float, width: float) -> Contour:
     """A straight bar between two points."""
-    along = np.array([x1 - x0, y1 - y0])
-    across = np.array([-along[1], along[0]]) * (width / 2 / max(float(np.hypot(*along)), 1e-9))
-    a, b = np.array([x0, y0]), np.array([x1, y1])
-    return np.stack([a - across, b - across, b + across, a + across])
+    half = width / 2 / max(math.hypot(x1 - x0, y1 - y0), 1e-9)
+    u, v = -(y1 - y0) * half, (x1 - x0) * half  # across the bar
+    return np.array([[x0 - u, y0 - v], [x1 - u, y1 - v], [x1 + u, y1 + v], [x0 + u, y0 + v]])
 
 
 def strip(line: Contour, width: float) -> Contour:

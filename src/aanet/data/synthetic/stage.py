@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,8 +15,8 @@ from aanet.data.synthetic.placement import (
     Material,
     Placement,
     Points,
+    Vector,
     Viewpoint,
-    cross,
     draw_mask,
     place_facet,
 )
@@ -68,22 +69,19 @@ class Stage:
         return sorted((thing for thing in self.objects if thing), key=nearness)
 
     def _surface(self, facet: Facet, place: Placement, baseline: float, near: float) -> Surface:
-        view, material = self.view, facet.material
-        q = place.q * baseline
-        a, b = float(q[0]), float(q[1])
-        plane = Plane(a, b, float(view.focal * q[2]) - a * view.cx - b * view.cy)
+        view, material, extent = self.view, facet.material, place.extent
+        a, b, c = (baseline * v for v in place.q)
+        plane = Plane(a, b, view.focal * c - a * view.cx - b * view.cy)
         height, width = view.size
-        canvas, origin, extent = draw_mask(facet, place.pixels, (height, width + int(near) + 2), self.rng)
-        relief = None if facet.relief is None else facet.relief(plane, extent)
-        shift = np.array([[1.0, 0.0, -origin[0]], [0.0, 1.0, -origin[1]], [0.0, 0.0, 1.0]])
+        mask, mask_from_left = draw_mask(facet, place, (height, width + int(near) + 2), self.rng)
         return Surface(
             plane=plane,
-            mask=canvas,
-            mask_from_left=shift,
+            mask=mask,
+            mask_from_left=mask_from_left,
             texture=material.texture,
             texture_from_left=self._texture_map(facet, place),
-            shading=self._shading(facet, place, plane, extent),
-            relief=relief,
+            shading=self._shading(facet, place, plane),
+            relief=None if facet.relief is None else facet.relief(plane, extent),
             gloss=self._gloss(material, plane, extent),
             group=facet.group,
             decal=facet.decal,
@@ -94,48 +92,65 @@ class Stage:
         """Left pixels to texels: pixels to metres on the facet's plane, then to the density asked for."""
         if facet.material.texture.flat:
             return np.eye(3)
-        view, q = self.view, place.q
-        normal = q / math.sqrt(float(q @ q))
-        up, ahead = -view.rotation[:, 1], view.rotation[:, 2]
-        u = cross(normal, up if abs(float(normal @ up)) < 0.97 else ahead)
-        u /= math.sqrt(float(u @ u))
+        q, focal, cx, cy = place.q, self.view.focal, self.view.cx, self.view.cy
+        length = math.sqrt(dot(q, q))
+        normal = (q[0] / length, q[1] / length, q[2] / length)
+        up, ahead = (-self.view.rotation[:, 1]).tolist(), self.view.rotation[:, 2].tolist()
+        u = cross(normal, up if abs(dot(normal, up)) < 0.97 else ahead)
+        size = math.sqrt(dot(u, u))
+        u = (u[0] / size, u[1] / size, u[2] / size)
         v = cross(normal, u)
-        origin = facet.contours[0][0]
-        plane = np.stack([u - float(origin @ u) * q, v - float(origin @ v) * q, q])
-        inverse = np.array([[1, 0, -view.cx], [0, 1, -view.cy], [0, 0, view.focal]]) / view.focal
-        metres = plane @ inverse
-        (x, y), (wx, wy, w1) = place.near_pixel, metres[2].tolist()
+        origin = facet.contours[0][0].tolist()
+
+        def in_pixels(row: Vector) -> Vector:  # what a form on rays is on pixels
+            return row[0] / focal, row[1] / focal, row[2] - (row[0] * cx + row[1] * cy) / focal
+
+        from_u, from_v = dot(origin, u), dot(origin, v)
+        across = in_pixels((u[0] - from_u * q[0], u[1] - from_u * q[1], u[2] - from_u * q[2]))
+        along = in_pixels((v[0] - from_v * q[0], v[1] - from_v * q[1], v[2] - from_v * q[2]))
+        below = in_pixels(q)
+        x, y = place.near_pixel
         # |det(plane)| is 1 · q · normal; a homography magnifies areas by its determinant over w³.
-        magnified = math.sqrt(float(q @ normal)) / view.focal / abs(wx * x + wy * y + w1) ** 1.5
+        magnified = math.sqrt(length) / focal / abs(below[0] * x + below[1] * y + below[2]) ** 1.5
         scale = facet.material.density / max(magnified, 1e-9)
         cos, sin = scale * math.cos(facet.material.angle), scale * math.sin(facet.material.angle)
-        turned = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ metres
-        return self._fit(facet.material, turned, place.seen) @ turned
+        turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
+        return self._fitted(facet.material, turn @ np.array([across, along, below]), place.seen)
 
-    def _fit(self, material: Material, texture_map: Matrix, seen: Points) -> Matrix:
+    def _fitted(self, material: Material, texture_map: Matrix, seen: Points) -> Matrix:
         """Show a random part of the texture, enlarged a little if that avoids its mirrored repeats."""
         texels = seen @ texture_map[:, :2].T + texture_map[:, 2]
         texels = texels[:, :2] / texels[:, 2:]
-        low, span = texels.min(axis=0), np.ptp(texels, axis=0)
         height, width = material.texture.image.shape[:2]
-        size = np.array([width - 1.0, height - 1.0])
-        scale = float(np.clip((size / np.maximum(span, 1.0)).min(), MOST_ENLARGED, 1.0))
-        slack = size - scale * span
-        shift = self.rng.random(2) * np.maximum(slack, 0.0) + np.minimum(slack, 0.0) / 2 - scale * low
-        return np.array([[scale, 0.0, shift[0]], [0.0, scale, shift[1]], [0.0, 0.0, 1.0]])
+        sizes, lows, highs = (
+            (width - 1.0, height - 1.0),
+            texels.min(axis=0).tolist(),
+            texels.max(axis=0).tolist(),
+        )
+        spans = [high - low for low, high in zip(lows, highs, strict=True)]
+        scale = min(size / max(span, 1.0) for size, span in zip(sizes, spans, strict=True))
+        scale = min(max(scale, MOST_ENLARGED), 1.0)
+        fit = np.diag([scale, scale, 1.0])
+        for axis, place in enumerate(self.rng.random(2).tolist()):
+            slack = sizes[axis] - scale * spans[axis]
+            fit[axis, 2] = place * max(slack, 0.0) + min(slack, 0.0) / 2 - scale * lows[axis]
+        return np.asarray(fit @ texture_map)
 
-    def _shading(self, facet: Facet, place: Placement, plane: Plane, extent: Extent) -> Shading:
-        normal = -place.q / np.linalg.norm(place.q)  # towards the camera
-        lit = self.ambient + (1.0 - self.ambient) * max(float(normal @ self.light), 0.0)
-        r, g, b = (float(c * lit) for c in facet.material.colour)
+    def _shading(self, facet: Facet, place: Placement, plane: Plane) -> Shading:
+        q, extent = place.q, place.extent
+        towards = -dot(q, self.light.tolist()) / math.sqrt(dot(q, q))  # -q faces the camera
+        lit = self.ambient + (1.0 - self.ambient) * max(towards, 0.0)
+        r, g, b = facet.material.colour
         x, y = (extent[0] + extent[2]) / 2, (extent[1] + extent[3]) / 2
         span = max(extent[2] - extent[0], extent[3] - extent[1])
         even = facet.decal or span < SMALLEST_FALLOFF
-        slope = (0.0, 0.0) if even else tuple(self.rng.normal(0.0, 0.16, 2) / span)
+        sx, sy = (0.0, 0.0) if even else self.rng.normal(0.0, 0.16, 2).tolist()
         # A relief whose disparity rises by g per pixel turns the normal by about focal / disparity × g.
         turn = -0.3 * self.view.focal / max(plane.a * x + plane.b * y + plane.c, 1.0)
         relief = (float(turn * self.light[0]), float(turn * self.light[1]))
-        return Shading((r, g, b), (float(slope[0]), float(slope[1])), (x, y), relief)
+        return Shading(
+            (float(r * lit), float(g * lit), float(b * lit)), (sx / span, sy / span), (x, y), relief
+        )
 
     def _gloss(self, material: Material, plane: Plane, extent: Extent) -> Gloss | None:
         if material.gloss == 0.0:
@@ -147,3 +162,13 @@ class Stage:
         disparity = max(plane.a * x + plane.b * y + plane.c, 0.0) * self.rng.uniform(0.3, 0.9)
         size = self.rng.uniform(0.08, 0.35, 2) * np.clip([x1 - x0, y1 - y0], 12.0, 250.0)
         return Gloss(x, y, float(disparity), float(size[0]), float(size[1]), material.gloss)
+
+
+def dot(a: Sequence[float], b: Sequence[float]) -> float:
+    """The scalar product of two vectors; numpy takes ten times as long on three numbers."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
+    """The cross product of two vectors."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
