@@ -5,8 +5,12 @@ A prediction whose network was converted before needs no torch at all, so findin
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
+
+import safetensors
 
 from aanet.errors import AanetError
 
@@ -30,6 +34,18 @@ def find(source: str | os.PathLike[str]) -> Path:
 def bundled_file(name: str) -> Path:
     """Return where the bundled weights of that name would lie."""
     return BUNDLED / f"{name.replace(':', '-')}.safetensors"
+
+
+def card_file(name: str) -> Path:
+    """Return where the card of bundled weights lies: what they were trained on, their scores and limits."""
+    return bundled_file(name).with_suffix(".md")
+
+
+def facts(name: str) -> dict[str, Any]:
+    """Return what is known of bundled weights, as their file says."""
+    with safetensors.safe_open(bundled_file(name), framework="numpy") as file:
+        known: dict[str, Any] = json.loads((file.metadata() or {})["facts"])
+    return known
 
 
 def bundled_names() -> list[str]:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from aanet import weight_files
 from aanet.cli.main import app
 from aanet.errors import AanetError
-from aanet.models import zoo
+from aanet.models import weights, zoo
 
 run = CliRunner().invoke
 
@@ -38,3 +40,24 @@ def test_a_size_that_does_not_fit_is_named() -> None:
 @pytest.mark.parametrize("name", ["aanet", "stereonet"])
 def test_summary_says_what_a_network_is(name: str) -> None:
     assert len(zoo.card(name).summary) > 20
+
+
+def test_one_network_is_shown_with_the_card_of_its_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path)
+    without = run(app, ["models", "stereonet_aa"])
+    assert "No weights of it come with the package" in without.stdout
+    weights.save(zoo.build("stereonet_aa"), tmp_path / "stereonet_aa.safetensors", {"hours": 2.5})
+    (tmp_path / "stereonet_aa.md").write_text("# A card\n\nTrained on scenes.\n")
+    shown = run(app, ["models", "stereonet_aa"]).stdout
+    assert "0.53 M parameters" in shown
+    assert "Trained on scenes." in shown
+    row = json.loads(run(app, ["models", "stereonet_aa", "--json"]).stdout)
+    assert row["facts"] == {"stereonet_aa": {"hours": 2.5}}
+
+
+def test_an_unknown_network_is_one_sentence() -> None:
+    error = run(app, ["models", "aanett"]).exception
+    assert isinstance(error, AanetError)
+    assert "There is no network 'aanett'" in str(error)

@@ -22,16 +22,22 @@ paper      published for 576×960"""
 
 
 def models(
+    name: Annotated[
+        str | None, typer.Argument(help="One network, with the card of its bundled weights.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     height: Annotated[int, typer.Option(min=1, help="Height of the images that MACs are counted for.")] = 576,
     width: Annotated[int, typer.Option(min=1, help="Width of the images that MACs are counted for.")] = 960,
 ) -> None:
-    """List the networks: parameters, multiply-accumulates and layers, ours beside the paper's."""
+    """List the networks: parameters, multiply-accumulates, layers, ours beside the paper's; or show one."""
     from rich.console import Console
     from rich.progress import track
 
     from aanet.models import zoo
 
+    if name is not None:
+        _show(_describe(name, (height, width)), as_json)
+        return
     console = Console(stderr=True)
     names = track(zoo.NETWORKS, "Counting", console=console, transient=True, disable=as_json)
     rows = [_describe(name, (height, width)) for name in names]
@@ -60,6 +66,28 @@ def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
         **dataclasses.asdict(complexity(name, size)),
         "published": published and {"parameters_m": published.parameters_m, "macs_g": published.macs_g},
     }
+
+
+def _show(row: dict[str, Any], as_json: bool) -> None:
+    """Print one network and what is known of its weights."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from aanet import weight_files
+
+    row["facts"] = {name: weight_files.facts(name) for name in row["weights"]}
+    if as_json:
+        typer.echo(json.dumps(row, indent=2))
+        return
+    typer.echo(f"{row['title']} ({row['name']}): {row['summary']}")
+    typer.echo(
+        f"{row['parameters'] / 1e6:.2f} M parameters, {row['honest_macs'] / 1e9:.1f} G multiply-accumulates, "
+        f"{row['conv3d']} 3D and {row['deform_convs']} deformable convolutions."
+    )
+    if not row["weights"]:
+        typer.echo("No weights of it come with the package.")
+    for name in row["weights"]:
+        Console().print(Markdown(weight_files.card_file(name).read_text(encoding="utf-8")))
 
 
 def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
