@@ -1,0 +1,62 @@
+"""The README's own commands and code run as printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from aanet.cli.main import app
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return [text for kind, text in fenced if kind == language]
+
+
+def commands() -> list[list[str]]:
+    """The `aanet …` lines of blocks without a language, without their comments."""
+    lines = [line for block in blocks("") for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("aanet ")]
+
+
+def run(arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, (arguments, result.output, result.exception)
+
+
+def test_the_first_commands_and_the_python_lines_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(["demo", "-o", "out/demo"])  # as `make demo` does
+    (code,) = blocks("python")
+    exec(compile(code, "README.md", "exec"), {})
+    assert "(500, 741)" in capsys.readouterr().out
+    (predict,) = (command for command in commands() if command[0] == "predict" and "--calib" in command)
+    run(predict)
+    written = {path.name for path in (tmp_path / "out/mine").iterdir()}
+    for ending in ("disparity.png", "color.png", ".ply"):
+        assert any(name.endswith(ending) for name in written), (ending, written)
+
+
+def test_every_command_is_one_that_exists() -> None:
+    mentioned = set(re.findall(r"`aanet ([a-z-]+)", README)) | {command[0] for command in commands()}
+    known = {
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+    }
+    known |= {group.name for group in app.registered_groups if group.name}
+    assert mentioned
+    assert mentioned <= known
+
+
+def test_every_file_it_links_to_exists() -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link]
+    assert len(links) > 5
+    assert [link for link in links if not (ROOT / link).exists()] == []
