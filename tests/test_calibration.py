@@ -191,6 +191,7 @@ def test_cameras_that_stand_above_each_other_are_refused() -> None:
         ("P2: 1 2 3 4 5 6 7 8 9 10 11 word\nP3: 1", "twelve numbers"),
         ("cam0=[1 0 0; 0 1 0; 0 0 1]\n", "doffs, baseline"),
         ("{ not json", "not valid JSON"),
+        ('{"a":' * 100_000, "nested too deeply"),
         ('{"fx": 1}', '"format": "aanet-stereo-camera"'),
         ('{"format": "aanet-stereo-camera", "fx": 1}', "the numbers fx, cx, cy, baseline_m.*got fx"),
         (

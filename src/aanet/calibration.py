@@ -103,9 +103,6 @@ def load_calibration(
     """
     text = _read_text(path)
     right = None if right_path is None else _read_text(right_path)
-    right = (
-        None if right_path is None else read_bytes(right_path, "a calibration file").decode(errors="replace")
-    )
     name = str(path)
     if _is_opencv(text):
         fields = {**_read_opencv(text, name), **(_read_opencv(right, str(right_path)) if right else {})}
@@ -155,6 +152,8 @@ def _from_json(text: str, name: str) -> StereoCamera:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise AanetError(f"{name} is not valid JSON: {error.msg} in line {error.lineno}.") from error
+    except RecursionError as error:
+        raise AanetError(f"{name} is JSON nested too deeply to be a camera.") from error
     if content.pop("format", None) != JSON_FORMAT:
         raise AanetError(f'{name} is JSON, but not a camera of ours: expected "format": "{JSON_FORMAT}".')
     needed, optional = ("fx", "cx", "cy", "baseline_m"), ("width", "height", "cx_right", "fy")
