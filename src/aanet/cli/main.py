@@ -18,6 +18,7 @@ from aanet.cli.demo import demo
 from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
 from aanet.cli.export import export
+from aanet.cli.figure import figure
 from aanet.cli.models import models
 from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
@@ -43,6 +44,7 @@ app.command()(evaluate)
 app.command()(train)
 app.command("pseudo-label")(pseudo_label)
 app.command()(serve)
+app.command()(figure)
 app.command()(doctor)
 
 data = typer.Typer(help="Look at datasets, and make a procedural one.", no_args_is_help=True)
