@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,16 @@ def test_what_is_stored_is_found_again(folder):
     stored = cache.store("key", write)
     assert stored == cache.load("key") == (folder / "openvino" / "key" / "model.xml", FACTS)
     assert [path.name for path in (folder / "openvino").iterdir()] == ["key"]  # no temporary folder is left
+
+
+def test_what_was_not_used_for_longest_makes_room(folder, monkeypatch):
+    monkeypatch.setattr(cache, "KEPT", 3)
+    for age, key in enumerate(("third", "second", "first")):
+        cache.store(key, write)
+        os.utime(folder / "openvino" / key / "facts.json", (1000 - age, 1000 - age))
+    assert cache.load("first") is not None  # used again
+    cache.store("new", write)
+    assert {path.name for path in (folder / "openvino").iterdir()} == {"first", "third", "new"}
 
 
 @pytest.mark.parametrize("damage", ["model.bin", "model.xml", "facts.json"])

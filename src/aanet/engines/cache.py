@@ -6,6 +6,7 @@ The folder is `$AANET_CACHE`, or what the system keeps for caches: `$XDG_CACHE_H
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -23,6 +24,7 @@ from aanet.data.images import read_bytes
 from aanet.engines.engine import NetworkFacts
 
 _MODEL, _WEIGHTS, _FACTS = "model.xml", "model.bin", "facts.json"
+KEPT = 16  # converted networks; those that were not used for the longest time make room
 _log = logging.getLogger(__name__)
 
 
@@ -66,6 +68,8 @@ def load(key: str) -> Converted | None:
     try:
         content = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in content["bytes"].items())
+        with contextlib.suppress(OSError):  # another user's folder may be read, not marked as used
+            os.utime(folder / _FACTS)
         return Converted(folder / _MODEL, NetworkFacts(**content["facts"])) if whole else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -87,6 +91,7 @@ def store(key: str, write: Callable[[Path], NetworkFacts]) -> Converted | None:
         content = {"facts": asdict(facts), "bytes": sizes}
         (temporary / _FACTS).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         _publish(temporary, target)
+        _make_room(target)
     except OSError as error:
         _log.warning("The converted network is not kept: %s: %s.", target.parent, error.strerror or error)
         return None
@@ -104,6 +109,17 @@ def _publish(temporary: Path, target: Path) -> None:
     except OSError:
         if load(target.name) is None:  # not because another process was first
             raise
+
+
+def _make_room(newest: Path) -> None:
+    """Remove what was used longest ago: every change of weights or code leaves an entry behind."""
+    last_use = {}
+    for facts in newest.parent.glob(f"[!.]*/{_FACTS}"):
+        with contextlib.suppress(OSError):  # another process was faster
+            last_use[facts.parent] = facts.stat().st_mtime
+    last_use.pop(newest, None)
+    for folder in sorted(last_use, key=last_use.__getitem__, reverse=True)[KEPT - 1 :]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @functools.cache
