@@ -49,24 +49,28 @@ def _merge(regions: Labels, image: FloatMap) -> Labels:
         [_touching(regions[:, :-1], regions[:, 1:], count), _touching(regions[:-1], regions[1:], count)]
     )
     pairs = np.stack(np.divmod(np.unique(pairs), count), 1)  # each pair of neighbours once
-    parent = np.arange(count)
+    mean = sums / np.maximum(area, 1.0)[:, None]
+    contrast = np.abs(mean[pairs[:, 0]] - mean[pairs[:, 1]]).sum(axis=1)
+    ordered = pairs[np.argsort(contrast, kind="stable")].tolist()
+    # Lists from here on: single numbers of an array cost ten times as much.
+    parent, areas, (red, green, blue) = list(range(count)), area.tolist(), sums.T.tolist()
 
     def root(i: int) -> int:
         while parent[i] != i:
-            i = int(parent[i])
+            parent[i] = i = parent[parent[i]]
         return i
 
-    mean = sums / np.maximum(area, 1.0)[:, None]
-    contrast = np.abs(mean[pairs[:, 0]] - mean[pairs[:, 1]]).sum(axis=1)
     smallest = SMALLEST_SEGMENT * regions.size
     for limit in (45.0, np.inf):  # grey levels over the three channels
-        for k in np.argsort(contrast, kind="stable"):
-            a, b = root(int(pairs[k, 0])), root(int(pairs[k, 1]))
-            alike = np.abs(sums[a] / max(area[a], 1) - sums[b] / max(area[b], 1)).sum() < limit
-            if a != b and alike and (limit < np.inf or min(area[a], area[b]) < smallest):
+        for one, other in ordered:
+            a, b = root(one), root(other)
+            if a == b or (limit == np.inf and min(areas[a], areas[b]) >= smallest):
+                continue
+            in_a, in_b = max(areas[a], 1.0), max(areas[b], 1.0)
+            if sum(abs(c[a] / in_a - c[b] / in_b) for c in (red, green, blue)) < limit:
                 parent[b] = a
-                area[a] += area[b]
-                sums[a] += sums[b]
+                for total in (areas, red, green, blue):
+                    total[a] += total[b]
     roots = np.array([root(i) for i in range(count)])
     return np.unique(roots, return_inverse=True)[1].astype(np.int32)[regions]
 
