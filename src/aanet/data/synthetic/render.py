@@ -128,8 +128,10 @@ def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     before = np.clip(there, np.float32(0), np.float32(width - 2)).astype(np.intp)
     before += np.arange(height)[:, None] * width
     owners = other.owner.ravel()
-    both = owners.copy()  # the surface that a pixel and the next one show; -1 if they differ
-    both[:-1][owners[1:] != owners[:-1]] = -1
+    # The surface that a pixel and the next one show; -1 if they differ.
+    both = np.full(other.owner.shape, -1, np.int16)
+    alike = other.owner[:, 1:] == other.owner[:, :-1]
+    cv2.copyTo(other.owner[:, :-1], alike.view(np.uint8), both[:, :-1])
     same = both.take(before) == view.owner
     (doubtful,) = np.nonzero((visible & ~same).ravel())
     if doubtful.size == 0:
@@ -159,13 +161,11 @@ def _hidden(
     """Whether another surface lies in front of points with `disparity` at (x, y) of the other view."""
     surfaces = scene.surfaces
     edge_on = np.array([not surface.seen_by_right for surface in surfaces])
-    groups = _groups(scene)
     hidden: Mask = edge_on[owner]
-    extents = [None if s.decal else extent_of(s, scene.size, not from_right) for s in surfaces]
-    boxes = np.array([(0, 0, 0, 0) if box is None else box for box in extents], np.float32).T[..., None]
-    x0, y0, x1, y1 = boxes  # [S, 1] each
-    ask = (x > x0 - 1) & (x < x1) & (y >= y0) & (y < y1) & (groups[owner] != groups[:, None])  # [S, N]
-    ask &= ~hidden
+    disparity = disparity + NEARER
+    ask = _may_be_nearer(scene, x, y, disparity, from_right)
+    groups = _groups(scene)
+    ask &= (groups[owner] != groups[:, None]) & ~hidden
     for index in np.flatnonzero(ask.any(axis=1)).tolist():
         surface = surfaces[index]
         (chosen,) = np.nonzero(ask[index] & ~hidden)
@@ -173,10 +173,31 @@ def _hidden(
             continue
         px, py = x[chosen], y[chosen]
         left = px if from_right else surface.left_x(px, py)
-        nearer = surface.disparity(left, py) > disparity[chosen] + NEARER
-        chosen, left, py = chosen[nearer], left[nearer], py[nearer]
+        if surface.relief is not None:
+            nearer = surface.disparity(left, py) > disparity[chosen]
+            chosen, left, py = chosen[nearer], left[nearer], py[nearer]
         for start in range(0, chosen.size, REMAP_ROW):
             part = slice(start, start + REMAP_ROW)
             cover = sample_mask(surface, left[None, part], py[None, part])[0]
             hidden[chosen[part]] |= cover >= COVERED
     return hidden
+
+
+def _may_be_nearer(scene: Scene, x: FloatMap, y: FloatMap, disparity: FloatMap, from_right: bool) -> Mask:
+    """Which surfaces of the other view may cover points (x, y) with more than `disparity`, [S, N].
+
+    It is exact but for reliefs, which are taken at their highest: seen from the right,
+    d = (a x + b y + c + height) / (1 - a).
+    """
+    boxes, planes = [], []
+    for surface in scene.surfaces:
+        extent = None if surface.decal else extent_of(surface, scene.size, not from_right)
+        boxes.append((0, 0, 0, 0) if extent is None else extent)
+        plane = surface.plane if from_right else surface.plane.seen_from_right()
+        highest = 0.0 if surface.relief is None else surface.relief.bounds()[1]
+        planes.append((plane.a, plane.b, plane.c + (highest if from_right else highest * (1.0 + plane.a))))
+    x0, y0, x1, y1 = np.array(boxes, np.float32).T[..., None]  # [S, 1] each
+    a, b, c = np.array(planes, np.float32).T[..., None]
+    nearest = a * x
+    nearest += b * y + c
+    return np.asarray((nearest > disparity) & (x > x0 - 1) & (x < x1) & (y >= y0) & (y < y1))

@@ -7,12 +7,13 @@ import math
 import cv2
 import numpy as np
 
-from aanet.data.sample import FloatMap, Image
+from aanet.data.sample import FloatMap, Image, Mask
 from aanet.data.synthetic.surfaces import Gloss, Matrix, Surface
 from aanet.data.synthetic.window import Window
 
 FAINT = np.float32(1 / 512)  # less cannot change a pixel by half a grey level
 ONE_LEVEL = 0.75  # octaves of detail across a surface that one level of its texture can serve
+MOSTLY = 0.75  # of a window within a texture: OpenCV's own mirroring is faster then
 FADE = np.float32(3.0)  # a third of an octave
 DETAIL_GRID = 32
 DIMMEST, BRIGHTEST = np.float32(0.25), np.float32(1.8)  # light that falloff and curvature leave
@@ -94,20 +95,35 @@ def _textured(surface: Surface, window: Window) -> FloatMap:
     low, high, base = _range_of_detail(surface.texture_from_left, window, coarsest)
     if high - low < ONE_LEVEL:
         return _sample_level(surface, window, round((low + high) / 2))
-    detail = _detail(surface.texture_from_left, window, base, coarsest)
+    coarse = _detail(surface.texture_from_left, window, base, coarsest)
+    detail = np.asarray(cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
     colour: FloatMap = np.zeros((height, width, 3), np.float32)
     for level in range(round(low), round(high) + 1):
-        # One level serves most of its octave; it fades into the next around the half between them.
-        share = np.clip((np.float32(0.5) - np.abs(detail - np.float32(level))) * FADE + np.float32(0.5), 0, 1)
-        share = np.asarray(cv2.resize(share, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
-        x, y, w, h = cv2.boundingRect((share > FAINT).view(np.uint8))
-        if w == 0:
+        served = np.abs(coarse - np.float32(level)) < 0.5 + 0.5 / FADE
+        x, w = _span(served.any(axis=0), width)
+        y, h = _span(served.any(axis=1), height)
+        if w == 0 or h == 0:
             continue
         inside = slice(y, y + h), slice(x, x + w)
+        # One level serves most of its octave; it fades into the next around the half between them.
+        share = np.abs(detail[inside] - np.float32(level))
+        share *= -FADE
+        share += np.float32(0.5) * (FADE + 1)
+        np.clip(share, np.float32(0.0), np.float32(1.0), out=share)
         part = _sample_level(surface, window.crop(x, y, w, h), level)
-        cv2.multiply(part, cv2.cvtColor(share[inside], cv2.COLOR_GRAY2RGB), dst=part)
+        cv2.multiply(part, cv2.cvtColor(share, cv2.COLOR_GRAY2RGB), dst=part)
         cv2.add(colour[inside], part, dst=colour[inside])
     return colour
+
+
+def _span(cells: Mask, length: int) -> tuple[int, int]:
+    """First pixel and number of pixels, of `length`, that the chosen cells of the coarse grid reach."""
+    chosen = np.flatnonzero(cells)
+    if chosen.size == 0:
+        return 0, 0
+    size = length / DETAIL_GRID  # interpolation reaches one cell further
+    first = max(int((int(chosen[0]) - 0.5) * size) - 1, 0)
+    return first, min(int((int(chosen[-1]) + 1.5) * size) + 1, length) - first
 
 
 def _range_of_detail(homography: Matrix, window: Window, coarsest: int) -> tuple[float, float, float]:
@@ -158,25 +174,33 @@ def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
         matrix = matrix @ np.array([window.across, (0.0, 1.0, window.y0), (0.0, 0.0, 1.0)])
         x, y = (np.arange(n, dtype=np.float32) for n in window.size)
         x, y = x[None, :], y[:, None]
-    if window.across is not None and _stays_inside(texture, matrix, window.size):
-        warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR)
+    share = 0.0 if window.across is None else _share_inside(texture, matrix, window.size)
+    if share > MOSTLY:
+        border = cv2.BORDER_REFLECT_101
+        warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR, borderMode=border)
     else:
         u, v = mirrored_texels(matrix, x, y, texture.shape[:2])
         warped = cv2.remap(texture, u, v, cv2.INTER_LINEAR)
     return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
 
 
-def _stays_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> bool:
-    """Whether a homography takes all pixels of a window into the texture."""
+def _share_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> float:
+    """About which share of a window a homography takes into the texture; 0 where its horizon is near."""
     right, bottom = size[0] - 1.0, size[1] - 1.0
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = matrix.tolist()
-    height, width = texture.shape[:2]
+    us, vs = [], []
     for x, y in ((0.0, 0.0), (right, 0.0), (0.0, bottom), (right, bottom)):
         w = h20 * x + h21 * y + h22
-        u, v = h00 * x + h01 * y + h02, h10 * x + h11 * y + h12
-        if w <= 0 or not (0 <= u <= (width - 1) * w and 0 <= v <= (height - 1) * w):
-            return False
-    return True
+        if w <= 0:
+            return 0.0
+        us.append((h00 * x + h01 * y + h02) / w)
+        vs.append((h10 * x + h11 * y + h12) / w)
+    share = 1.0
+    for ends, length in ((us, texture.shape[1] - 1.0), (vs, texture.shape[0] - 1.0)):
+        low, high = min(ends), max(ends)
+        if low < 0 or high > length:
+            share *= max(min(high, length) - max(low, 0.0), 0.0) / (high - low)
+    return share
 
 
 def mirrored_texels(
