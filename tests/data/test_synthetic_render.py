@@ -11,7 +11,7 @@ import pytest
 
 from aanet.data.synthetic import Scene, Surface, SyntheticWorld, render_scene
 from aanet.data.synthetic.library import TextureLibrary, flat
-from aanet.data.synthetic.placement import Facet, Material, Viewpoint
+from aanet.data.synthetic.placement import Facet, Material, Viewpoint, draw_mask, place_facet
 from aanet.data.synthetic.render import RenderedPair
 from aanet.data.synthetic.shade import mirrored_texels
 from aanet.data.synthetic.stage import Stage
@@ -270,6 +270,22 @@ def test_a_decal_changes_colour_and_nothing_else() -> None:
     np.testing.assert_array_equal(with_decal.visible, without.visible)
     np.testing.assert_allclose(with_decal.left[36, 55], (255, 0, 0), atol=1e-3)
     np.testing.assert_array_equal(with_decal.left[36, 75], without.left[36, 75])
+
+
+@pytest.mark.parametrize("blur", [0.0, 1.0, 2.5, 6.0])
+def test_a_mask_lies_where_its_outline_is_however_coarse_its_grid(blur: float) -> None:
+    view = Viewpoint(100.0, 72.0, 36.0, SIZE, 1.5, np.eye(3))
+    corners = np.array([[-0.31, -0.12, 1.0], [0.27, -0.12, 1.0], [0.27, 0.15, 1.0], [-0.31, 0.15, 1.0]])
+    facet = Facet([corners], Material(TILE), blur=blur)
+    place = place_facet(facet, view)
+    assert place is not None
+    mask, mask_from_left = draw_mask(facet, place, SIZE, np.random.default_rng(2))
+    x, y = grid()
+    u, v = ((mask_from_left[k, k] * w + mask_from_left[k, 2]).astype(np.float32) for k, w in ((0, x), (1, y)))
+    cover = cv2.remap(mask, u, v, cv2.INTER_LINEAR)
+    assert (cover * x).sum() / cover.sum() == pytest.approx(70.0, abs=0.3)
+    assert (cover * y).sum() / cover.sum() == pytest.approx(37.5, abs=0.3)
+    assert cover.sum() == pytest.approx(58 * 27, rel=0.06)
 
 
 def test_a_highlight_has_a_disparity_of_its_own() -> None:

@@ -199,6 +199,15 @@ def test_each_effect_does_what_its_name_says() -> None:
     assert 0.5 < np.abs(effect(tile, jpeg_quality=60) - tile).mean() < 10
 
 
+@pytest.mark.parametrize("shift", [-0.5, -0.125, 0.25, 0.4375])
+def test_a_vertical_shift_interpolates_as_a_cubic_warp_does(shift: float) -> None:
+    image = np.random.default_rng(3).uniform(60, 190, (*SIZE, 3)).astype(np.float32)
+    move = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, shift]])
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
+    warped = cv2.warpAffine(image, move, SIZE[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    assert np.abs(effect(image, vertical_shift=shift) - warped).max() < 0.6  # rounded to whole grey levels
+
+
 def test_cameras_differ_and_some_are_misaligned_by_at_most_half_a_pixel() -> None:
     pairs = [draw_cameras(np.random.default_rng(seed), 90.0) for seed in range(60)]
     shifts = np.array([right.vertical_shift for _, right in pairs])

@@ -119,13 +119,13 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
     if q is None:
         return None
     contours = facet.contours
-    points = np.concatenate(contours)
+    points = join(contours)
     if points[:, 2].min() < NEAREST:
         clipped = [_clip(c, np.array([0.0, 0.0, 1.0]), NEAREST) for c in contours]
         contours = [c for c in clipped if len(c) >= 3]
         if not contours:
             return None
-        points = np.concatenate(contours)
+        points = join(contours)
     joined = view.project(points)
     x0, y0 = joined.min(axis=0).tolist()
     x1, y1 = joined.max(axis=0).tolist()
@@ -168,8 +168,15 @@ def _tiny(width: float, height: float) -> bool:
     return min(width, height) < SMALLEST or max(width, height) < 4 * SMALLEST
 
 
+def join(parts: Sequence[Points]) -> Points:
+    """All points of some contours, [N, 2] or [N, 3]; most facets have a single one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def split_like(joined: NDArray[Number], parts: Sequence[NDArray[np.float64]]) -> list[NDArray[Number]]:
-    """Undo a concatenation of `parts` after some work on the joined points."""
+    """Undo `join(parts)` after some work on the joined points."""
+    if len(parts) == 1:
+        return [joined]
     ends = list(accumulate(len(part) for part in parts))
     return [joined[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
 
@@ -212,11 +219,11 @@ def draw_mask(
     width = int((_limited(right + margin, -margin, size[1] + margin) - x0) / step) + 2
     height = int((_limited(bottom + margin, -margin, size[0] + margin) - y0) / step) + 2
     # Supersampled, but for large sheets: their outlines are few and straight, OpenCV's anti-aliasing will do.
-    fine = 4 if facet.blur == 0 and width * height < 60_000 else 1
+    fine = 4 if width * height < 60_000 else 1
     canvas = np.zeros((height * fine, width * fine), np.uint8)
     scale = 16.0 * fine / step
     offset = (8.0 * (fine - 1) - x0 * scale, 8.0 * (fine - 1) - y0 * scale)
-    fixed = np.rint(np.concatenate(place.pixels) * scale + offset).astype(np.int32)
+    fixed = np.rint(join(place.pixels) * scale + offset).astype(np.int32)
     outlines = split_like(fixed, place.pixels)
     line = cv2.LINE_8 if fine > 1 else cv2.LINE_AA
     for outline in outlines:

@@ -10,7 +10,7 @@ import numpy as np
 from aanet.data.synthetic import shapes
 from aanet.data.synthetic.library import flat
 from aanet.data.synthetic.materials import Materials
-from aanet.data.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, split_like
+from aanet.data.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, join, split_like
 from aanet.data.synthetic.shapes import Contour
 from aanet.data.synthetic.stage import Stage
 from aanet.data.synthetic.surfaces import Dome, Folds, Plane, Relief
@@ -90,7 +90,7 @@ class Props:
     ) -> list[Points]:
         """Contours (u, v) standing at a world point, turned by `yaw` and leaning back by `lean`."""
         x, y, z = at
-        u, v = np.concatenate(contours).T
+        u, v = join(contours).T
         back, up = v * math.sin(lean), v * math.cos(lean)
         cos, sin = math.cos(yaw), math.sin(yaw)
         world = np.stack([x + u * cos - back * sin, y + up, z + u * sin + back * cos], 1)
