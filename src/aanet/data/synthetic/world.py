@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from aanet.data.synthetic.places import flying, room, street, table_top
 from aanet.data.synthetic.render import render_scene
 from aanet.data.synthetic.surfaces import Scene
 from aanet.errors import AanetError
+from aanet.heap import keep_freed_memory
 
 Place = Callable[[np.random.Generator, TextureLibrary, tuple[int, int], float], Scene]
 PLACES: dict[str, Place] = {
@@ -30,22 +29,16 @@ PLACES: dict[str, Place] = {
 KIND_WEIGHTS: dict[str, float] = {"room": 2, "street": 2, "table_top": 2.5, "flying": 0.8, "photo": 2.7}
 SMALLEST_SIDE = 32
 MAX_DISPARITY_RANGE = (8, 1024)
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from malloc.h
 
 
 def prepare_worker(_worker: int = 0) -> None:
     """Settle this process for making pairs: a `worker_init_fn` for a DataLoader; it changes no pixel.
 
     No OpenCV threads, since the workers share the cores already (0, not 1: that would wait for the threads
-    of the parent, which a fork does not have).  And on Linux, memory that is freed stays
-    with the process: the renderer's buffers otherwise go back to the system and are cleared anew a thousand
-    times per pair, which takes a fifth of the time.
+    of the parent, which a fork does not have); and the renderer's thousand buffers stay with the process.
     """
     cv2.setNumThreads(0)
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # only glibc has it
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, 1 << 30)
-        mallopt(_M_TRIM_THRESHOLD, 1 << 30)
+    keep_freed_memory()
 
 
 class SyntheticWorld:
