@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -27,6 +28,8 @@ def make_fabric(recipe: Recipe) -> Fabric:
     run = recipe.run
     if "LOCAL_WORLD_SIZE" not in os.environ:
         return Fabric(accelerator=run.accelerator, devices=1, precision=run.precision)
+    # Of 1×1 kernels, whose layout can be called by two names; the values are the same.
+    warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     # Heads that only a coarser prediction's loss trains are idle when that loss is off.
     idle = any(stage.loss == "finest" or stage.matching_until < 1 for stage in recipe.stage)
     local = int(os.environ["LOCAL_WORLD_SIZE"])
