@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from aanet import paper
 from aanet.benchmark.inference import BASELINE, Conditions, Measurement, speedup
 from aanet.data.atomic import atomic_path
 from aanet.models import zoo
 
-HEADINGS = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
+HEADINGS: tuple[str, ...] = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
 PAIRS_3D = {"stereonet": "stereonet_aa", "gcnet": "gcnet_aa", "psmnet": "psmnet_aa", "ganet": "ganet_aa"}
+
+
+class Presentation(Protocol):
+    """A module that shows measurements: this one by engine, `comparison` as the paper's table."""
+
+    HEADINGS: tuple[str, ...]
+
+    def rows(self, measurements: list[Measurement]) -> list[tuple[str, ...]]:
+        """Return a line of text per measurement."""
+
+    def markdown(self, measurements: list[Measurement], run: Conditions) -> str:
+        """Return the whole report."""
+
+    def plot(self, measurements: list[Measurement], run: Conditions, path: Path) -> None:
+        """Draw a picture."""
 
 
 def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:

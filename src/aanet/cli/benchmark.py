@@ -13,6 +13,8 @@ from aanet.errors import AanetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from aanet.benchmark.report import Presentation
+
 
 def benchmark(
     networks: Annotated[
@@ -39,9 +41,11 @@ def benchmark(
         bool, typer.Option("--training-step", help="Time one training step instead (144×336, batch 2).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Also write the table as Markdown here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write the table as Markdown here, and as JSON beside it.")
+    ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Also draw accuracy against time here, ours beside the paper's.")
+        Path | None, typer.Option(help="Also draw what was measured here, beside the paper's figures.")
     ] = None,
 ) -> None:
     """Measure time and memory of the networks, interleaved, beside the paper's figures.
@@ -54,13 +58,23 @@ def benchmark(
     elif preset == "scaling":
         _scaling((networks or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
     elif preset == "paper":
+        from aanet.benchmark import comparison
         from aanet.benchmark.presets import PAPER_NETWORKS, largest_common_size
 
-        names, size = networks or list(PAPER_NETWORKS), largest_common_size()
-        _predictions(names, ["torch"], size, rounds, memory, as_json, report, picture)
+        names = networks or list(PAPER_NETWORKS)
+        for name in names:
+            if name not in PAPER_NETWORKS:
+                raise AanetError(
+                    f"{name} is not in the paper's table; there are: {', '.join(PAPER_NETWORKS)}."
+                )
+        size = largest_common_size()
+        _predictions(names, ["torch"], size, rounds, memory, as_json, report, picture, comparison)
     elif preset is None:
         names = networks or ["aanet", "aanet_plus", "stereonet_aa"]
-        _predictions(names, engines.split(","), (height, width), rounds, memory, as_json, report, picture)
+        from aanet.benchmark import report as by_engine
+
+        size = (height, width)
+        _predictions(names, engines.split(","), size, rounds, memory, as_json, report, picture, by_engine)
     else:
         raise AanetError(f"The presets are 'paper' and 'scaling', not {preset!r}.")
 
@@ -74,13 +88,13 @@ def _predictions(
     as_json: bool,
     report: Path | None,
     picture: Path | None,
+    presentation: Presentation,
 ) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from aanet.benchmark import report as reports
     from aanet.benchmark.inference import ENGINES, conditions, measure
-    from aanet.data.atomic import atomic_path
+    from aanet.benchmark.report import aggregation_speedups
     from aanet.models import zoo
 
     for name in names:
@@ -102,18 +116,27 @@ def _predictions(
             lambda what: progress.update(task, advance=1, description=what),
         )
     run = conditions(size, rounds)
+    rows = [each.as_dict() for each in measurements]
+    text = json.dumps({"conditions": run.sentence(), "measurements": rows}, indent=2)
     if report is not None:
-        with atomic_path(report) as temporary:
-            temporary.write_text(reports.markdown(measurements, run), encoding="utf-8")
+        _write_report(report, presentation.markdown(measurements, run), text)
     if picture is not None:
-        reports.plot(measurements, run, picture)
+        presentation.plot(measurements, run, picture)
     if as_json:
-        rows = [each.as_dict() for each in measurements]
-        typer.echo(json.dumps({"conditions": run.sentence(), "measurements": rows}, indent=2))
+        typer.echo(text)
         return
-    _print_table(reports.HEADINGS, reports.rows(measurements))
-    for line in (run.sentence(), *reports.aggregation_speedups(measurements)):
+    _print_table(presentation.HEADINGS, presentation.rows(measurements))
+    for line in (run.sentence(), *aggregation_speedups(measurements)):
         typer.echo(line)
+
+
+def _write_report(path: Path, markdown: str, as_json: str) -> None:
+    """Write Markdown, and JSON beside it."""
+    from aanet.data.atomic import atomic_path
+
+    for target, text in ((path, markdown), (path.with_suffix(".json"), as_json + "\n")):
+        with atomic_path(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 def _scaling(
@@ -125,7 +148,6 @@ def _scaling(
 
     from aanet.benchmark.inference import conditions
     from aanet.benchmark.scaling import exponent, markdown, measure_scaling, plot_scaling
-    from aanet.data.atomic import atomic_path
     from aanet.models import zoo
 
     zoo.card(name)
@@ -133,15 +155,15 @@ def _scaling(
         raise AanetError(f"The cost against size is measured on torch or openvino, not on {engine!r}.")
     with Console(stderr=True, quiet=as_json).status("measuring") as status:
         points = measure_scaling(name, engine, rounds, observe=status.update)
+    text = json.dumps([asdict(point) for point in points], indent=2)
     if report is not None:
-        with atomic_path(report) as temporary:
-            temporary.write_text(markdown(points), encoding="utf-8")
+        _write_report(report, markdown(points), text)
     if picture is not None:
         machine = conditions((0, 0), rounds)
         title = f"{zoo.card(name).title} on {engine}, {machine.threads} threads of {machine.processor}"
         plot_scaling(points, title, picture)
     if as_json:
-        typer.echo(json.dumps([asdict(point) for point in points], indent=2))
+        typer.echo(text)
         return
     _print_table(
         ("size", "range", "seconds", "peak mem."),

@@ -1,0 +1,93 @@
+"""The paper's table 2, measured: four networks with 3D convolutions, and with adaptive aggregation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aanet import paper
+from aanet.benchmark.inference import Conditions, Measurement
+from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
+from aanet.data.atomic import atomic_path
+from aanet.models import zoo
+
+# Every cell but the last holds ours / the paper's.
+HEADINGS: tuple[str, ...] = ("network", "M par", "G MACs", "memory, GB", "time", "3D / AA", "G/s")
+_ADAPTIVE = {adaptive: network for network, adaptive in PAIRS_3D.items()}
+_COLORS = {"3D": "#9aa5b1", "AA": "#1f77b4"}
+
+
+def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
+    """Return a line of text per network; G/s counts every multiply-accumulate, not only the paper's."""
+    seconds = {each.network: each.timing.median for each in measurements if each.timing}
+    lines: list[tuple[str, ...]] = []
+    for each in measurements:
+        row, time = paper.COMPARISON_3D[each.network], seconds.get(each.network)
+        plain = _ADAPTIVE.get(each.network)
+        ratio = "–"
+        if plain in seconds and time:
+            published = paper.COMPARISON_3D[plain].time_ms / row.time_ms
+            ratio = f"{seconds[plain] / time:.1f} / {published:.1f} ×"
+        memory = f"{each.peak_memory / 2**30:.2f}" if each.peak_memory else "–"
+        lines.append(
+            (
+                each.network,
+                f"{each.cost.parameters / 1e6:.2f} / {row.parameters_m:.2f}",
+                f"{each.cost.paper_macs / 1e9:.0f} / {row.macs_g:.0f}",
+                f"{memory} / {row.memory_gb:.2f}",
+                f"{time:.2f} s / {row.time_ms} ms" if time else f"– / {row.time_ms} ms",
+                ratio,
+                f"{each.cost.honest_macs / 1e9 / time:.0f}" if time else "–",
+            )
+        )
+    return lines
+
+
+def markdown(measurements: list[Measurement], run: Conditions) -> str:
+    """Return the table with what it says, as Markdown."""
+    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows(measurements)]
+    lines += ["", run.sentence(), ""]
+    lines += [f"- {line}" for line in aggregation_speedups(measurements)]
+    return "\n".join(lines) + "\n"
+
+
+def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
+    """Draw time and memory of each pair of networks, and how many times less the adaptive one takes."""
+    from matplotlib.figure import Figure
+
+    known = {each.network: each for each in measurements if each.timing and each.peak_memory}
+    pairs = [pair for pair in PAIRS_3D.items() if set(pair) <= known.keys()]
+    figure = Figure(figsize=(10, 1.2 + 1.0 * max(len(pairs), 1)), layout="constrained")
+    height, width = run.size
+    figure.suptitle(f"One pair of {height}×{width} on {run.threads} CPU threads, and on the paper's V100")
+    panels = (
+        ("seconds", {n: m.timing.median for n, m in known.items() if m.timing}, _published_seconds()),
+        (
+            "peak memory, GB",
+            {n: m.peak_memory / 2**30 for n, m in known.items() if m.peak_memory},
+            {n: row.memory_gb for n, row in paper.COMPARISON_3D.items()},
+        ),
+    )
+    for axes, (label, values, published) in zip(figure.subplots(1, 2), panels, strict=True):
+        for place, pair in enumerate(pairs):
+            for name, kind, shift in zip(pair, ("3D", "AA"), (-0.2, 0.2), strict=True):
+                axes.barh(place + shift, values[name], 0.36, color=_COLORS[kind], label="" if place else kind)
+            here, there = (value[pair[0]] / value[pair[1]] for value in (values, published))
+            text = f" {here:.1f} × less (paper {there:.1f} ×)"
+            axes.text(values[pair[1]], place + 0.2, text, va="center", fontsize=9)
+        axes.set_yticks(range(len(pairs)), [zoo.card(network).title for network, _ in pairs])
+        axes.invert_yaxis()
+        axes.set_xlabel(label)
+        axes.set_xlim(0, max(values.values(), default=1) * 1.05)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(
+            [f"with {what}" for what in ("3D convolutions", "adaptive aggregation")],
+            frameon=False,
+            fontsize=9,
+        )
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=130)
+
+
+def _published_seconds() -> dict[str, float]:
+    return {name: row.time_ms / 1000 for name, row in paper.COMPARISON_3D.items()}
