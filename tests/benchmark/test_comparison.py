@@ -25,13 +25,13 @@ def measured(network: str, seconds: float | None, memory: int | None = 2**30) ->
 
 def test_every_cell_stands_beside_the_papers() -> None:
     plain, adaptive = comparison.rows([measured("gcnet", 40.0), measured("gcnet_aa", 5.0)])
-    assert plain == ("gcnet", "2.85 / 2.85", "1754 / 1754", "1.00 / 21.52", "40.00 s / 3731 ms", "–", "48")
-    assert adaptive[4:] == ("5.00 s / 91 ms", "8.0 / 41.0 ×", "47")
+    assert plain == ("gcnet", "2.85/2.85", "1754/1754", "1.00/21.5", "40.0/3.73 s", "–", "48")
+    assert adaptive[4:] == ("5.00/0.091 s", "8.0/41.0 ×", "47")
 
 
 def test_what_was_not_measured_is_a_dash() -> None:
     (row,) = comparison.rows([measured("ganet_aa", None, None)])
-    assert row[3:] == ("– / 1.63", "– / 57 ms", "–", "–")
+    assert row[3:] == ("–/1.63", "–/0.057 s", "–", "–")
 
 
 def test_the_table_and_the_picture_are_written(tmp_path: Path) -> None:
@@ -50,6 +50,7 @@ def test_the_preset_runs_end_to_end_at_a_small_size(tmp_path: Path, monkeypatch:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "StereoNet-AA is" in result.stdout
+    assert "…" not in result.stdout  # the table fits eighty columns
     assert {path.name for path in tmp_path.iterdir()} == {"t.md", "t.json", "p.png"}
 
 

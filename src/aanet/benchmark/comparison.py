@@ -10,8 +10,8 @@ from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
 from aanet.data.atomic import atomic_path
 from aanet.models import zoo
 
-# Every cell but the last holds ours / the paper's.
-HEADINGS: tuple[str, ...] = ("network", "M par", "G MACs", "memory, GB", "time", "3D / AA", "G/s")
+# Every cell but the last holds ours/the paper's.
+HEADINGS: tuple[str, ...] = ("network", "M par", "G MACs", "GB", "time", "3D/AA", "G/s")
 _ADAPTIVE = {adaptive: network for network, adaptive in PAIRS_3D.items()}
 _COLORS = {"3D": "#9aa5b1", "AA": "#1f77b4"}
 
@@ -26,20 +26,25 @@ def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
         ratio = "–"
         if plain in seconds and time:
             published = paper.COMPARISON_3D[plain].time_ms / row.time_ms
-            ratio = f"{seconds[plain] / time:.1f} / {published:.1f} ×"
-        memory = f"{each.peak_memory / 2**30:.2f}" if each.peak_memory else "–"
+            ratio = f"{seconds[plain] / time:.1f}/{published:.1f} ×"
+        memory = _short(each.peak_memory / 2**30) if each.peak_memory else "–"
         lines.append(
             (
                 each.network,
-                f"{each.cost.parameters / 1e6:.2f} / {row.parameters_m:.2f}",
-                f"{each.cost.paper_macs / 1e9:.0f} / {row.macs_g:.0f}",
-                f"{memory} / {row.memory_gb:.2f}",
-                f"{time:.2f} s / {row.time_ms} ms" if time else f"– / {row.time_ms} ms",
+                f"{each.cost.parameters / 1e6:.2f}/{row.parameters_m:.2f}",
+                f"{each.cost.paper_macs / 1e9:.0f}/{row.macs_g:.0f}",
+                f"{memory}/{_short(row.memory_gb)}",
+                f"{_short(time) if time else '–'}/{_short(row.time_ms / 1000)} s",
                 ratio,
                 f"{each.cost.honest_macs / 1e9 / time:.0f}" if time else "–",
             )
         )
     return lines
+
+
+def _short(value: float) -> str:
+    """Three digits or so: the table has to fit eighty columns."""
+    return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
@@ -73,7 +78,8 @@ def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
             for name, kind, shift in zip(pair, ("3D", "AA"), (-0.2, 0.2), strict=True):
                 axes.barh(place + shift, values[name], 0.36, color=_COLORS[kind], label="" if place else kind)
             here, there = (value[pair[0]] / value[pair[1]] for value in (values, published))
-            text = f" {here:.1f} × less (paper {there:.1f} ×)"
+            change = f"{here:.1f} × less" if here >= 1 else f"{1 / here:.1f} × more"
+            text = f" {change} (paper {there:.1f} ×)"
             axes.text(values[pair[1]], place + 0.2, text, va="center", fontsize=9)
         axes.set_yticks(range(len(pairs)), [zoo.card(network).title for network, _ in pairs])
         axes.invert_yaxis()
