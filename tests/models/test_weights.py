@@ -267,3 +267,17 @@ def test_an_unknown_name_lists_what_is_bundled(tmp_path: Path, monkeypatch: pyte
 def test_a_folder_is_no_weights_file(tmp_path: Path) -> None:
     with pytest.raises(AanetError, match="There is no weights file"):
         weights.load(tmp_path)
+
+
+@pytest.mark.parametrize("start", [b"\x80", b"PK"])
+def test_a_header_whose_length_looks_like_a_pickle_is_no_pickle(tmp_path: Path, start: bytes) -> None:
+    network, path = zoo.build("stereonet_aa", max_disparity=24), tmp_path / "net.safetensors"
+
+    def header_with(note: int) -> bytes:
+        weights.save(network, path, {"note": "x" * note})
+        return path.read_bytes()[: len(start)]
+
+    plain = int.from_bytes(header_with(0), "little")
+    missing = (int.from_bytes(start, "little") - plain) % 256 ** len(start)
+    assert header_with(missing) == start
+    assert weights.read(path).architecture == network.architecture

@@ -70,12 +70,17 @@ def read(source: str | os.PathLike[str]) -> Checkpoint:
     try:
         with path.open("rb") as file:
             start = file.read(16)
+            size = path.stat().st_size
     except OSError as error:
         raise AanetError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+    # A safetensors file starts with the length of its header, which may look like the start of a pickle.
+    header = int.from_bytes(start[:8], "little")
+    if start[8:9] == b"{" and header <= size - 8:
+        return _read_safetensors(path)
     if start[:2] == b"PK" or start[:1] == b"\x80":
         return _read_pickle(path)
     if start[8:9] == b"{":
-        return _read_safetensors(path)
+        return _read_safetensors(path)  # which says that it is damaged
     raise AanetError(f"{path} is neither a safetensors file nor a PyTorch checkpoint.")
 
 
