@@ -75,6 +75,7 @@ def exponent(points: list[Point], value: Callable[[Point], float]) -> float:
 def plot_scaling(points: list[Point], title: str, path: Path) -> None:
     """Draw time and memory against the size of the image, a line per disparity range."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     figure.suptitle(title)
@@ -89,6 +90,10 @@ def plot_scaling(points: list[Point], title: str, path: Path) -> None:
             axes.plot([p.megapixels for p in line], [value(p) for p in line], marker="o", label=name)
         axes.set_xscale("log")
         axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):  # plain numbers, not powers of ten
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("megapixels")
         axes.set_ylabel(label)
         axes.grid(alpha=0.3, which="both")
