@@ -1,8 +1,7 @@
 """Muon: momentum whose matrices are made orthogonal, for kernels; AdamW for everything else.
 
 A kernel [Cout, Cin, k, k] is a matrix [Cout, Cin·k·k].  The momentum of such a matrix is dominated by a few
-directions; an update in which all directions are equally large learns more from each pair (Jordan et al.,
-2024).  Scaled as by Liu et al. (2025) it is as large as a step of AdamW, so learning rates carry over.
+directions; here all of them are made equally large, as Jordan et al. (2024) propose.  Scaled as by Liu et al. (2025) it is as large as a step of AdamW, so learning rates carry over.
 """
 
 from __future__ import annotations
