@@ -1,7 +1,8 @@
 """Muon: momentum whose matrices are made orthogonal, for kernels; AdamW for everything else.
 
 A kernel [Cout, Cin, k, k] is a matrix [Cout, Cin·k·k].  The momentum of such a matrix is dominated by a few
-directions; here all of them are made equally large, as Jordan et al. (2024) propose.  Scaled as by Liu et al. (2025) it is as large as a step of AdamW, so learning rates carry over.
+directions; here all of them are made equally large, as Jordan et al. (2024) propose.  Scaled as by Liu et al.
+(2025) it is as large as a step of AdamW, so learning rates carry over.
 """
 
 from __future__ import annotations
