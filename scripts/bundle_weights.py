@@ -24,6 +24,7 @@ from aanet.data.atomic import atomic_path
 from aanet.data.datasets import open_dataset
 from aanet.data.motorcycle import motorcycle
 from aanet.data.sample import StereoSample
+from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
 from aanet.matcher import StereoMatcher
 from aanet.models import weights, zoo
@@ -111,14 +112,12 @@ def score_pair(matcher: StereoMatcher, sample: StereoSample) -> dict[str, float]
     truth, valid = sample.disparity, sample.valid
     assert truth is not None
     assert valid is not None
-    error = np.abs(matcher(sample.left, sample.right, inspect=False).disparity - truth)
-    scores = {
-        "epe": float(error[valid].mean()),
-        "bad2": float(100 * (error[valid] > 2).mean()),
-        "d1": float(100 * ((error > 3) & (error > 0.05 * truth))[valid].mean()),
-    }
+    disparity, given = matcher(sample.left, sample.right, inspect=False).disparity, np.ones_like(valid)
+    everywhere = error_sums(disparity, truth, valid, given)
+    scores = {"epe": everywhere.epe, "bad2": everywhere.bad(2.0), "d1": everywhere.d1}
     if valid.mean() > DENSE:
-        scores["edge_epe"] = float(error[valid & near_edges(truth, valid, EDGE_WIDTH)].mean())
+        edges = valid & near_edges(truth, valid, EDGE_WIDTH)
+        scores["edge_epe"] = error_sums(disparity, truth, edges, given).epe
     return scores
 
 

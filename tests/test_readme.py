@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from aanet import weight_files
 from aanet.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,3 +61,12 @@ def test_every_file_it_links_to_exists() -> None:
     links = [link for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link]
     assert len(links) > 5
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_scores_are_those_of_the_card() -> None:
+    scores = weight_files.facts("aanet")["scores"]
+    for place, percentage in (("motorcycle", "bad2"), ("middlebury", "bad2"), ("kitti2015", "d1")):
+        ours, sgbm = scores["aanet"][place], scores["sgbm"][place]
+        cells = [f"{ours['epe']:.2f}", f"{sgbm['epe']:.2f}"]
+        cells += [f"{ours[percentage]:.1f} %", f"{sgbm[percentage]:.1f} %"]
+        assert f"| {' | '.join(cells)} |" in README, place

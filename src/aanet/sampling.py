@@ -1,4 +1,4 @@
-"""Where adaptive aggregation looks: the sampling points of a pixel (the paper's figure 6).
+"""Where adaptive aggregation looks: the sampling points of a pixel (the paper's figure of them).
 
 For a pixel p, a deformable convolution reads the matching cost at p + p_k + Δp_k with the weight m_k (eq. 4).
 The layers are stacked, so each of these points was itself gathered from nine others, one layer before.

@@ -76,7 +76,7 @@ def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
     for axes, (label, values, published) in zip(figure.subplots(1, 2), panels, strict=True):
         for place, pair in enumerate(pairs):
             for name, kind, shift in zip(pair, ("3D", "AA"), (-0.2, 0.2), strict=True):
-                axes.barh(place + shift, values[name], 0.36, color=_COLORS[kind], label="" if place else kind)
+                axes.barh(place + shift, values[name], 0.36, color=_COLORS[kind])
             here, there = (value[pair[0]] / value[pair[1]] for value in (values, published))
             change = f"{here:.1f} × less" if here >= 1 else f"{1 / here:.1f} × more"
             text = f" {change} (paper {there:.1f} ×)"

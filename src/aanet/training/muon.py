@@ -3,6 +3,7 @@
 A kernel [Cout, Cin, k, k] is a matrix [Cout, Cin·k·k].  The momentum of such a matrix is dominated by a few
 directions; here all of them are made equally large, as Jordan et al. (2024) propose.  Scaled as by Liu et al.
 (2025) it is as large as a step of AdamW, so learning rates carry over.
+`torch.optim.Muon` takes matrices only, no kernels, and leaves everything else to another optimiser.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(groups, {"lr": lr, "betas": betas, "momentum": momentum, "eps": eps})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # no closure, no loss
         """Change every parameter that has a gradient."""
         if closure is not None:
             raise TypeError("Muon takes one gradient per step and no closure.")
