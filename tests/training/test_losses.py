@@ -15,8 +15,10 @@ from aanet.training.losses import (
     MatchingLoss,
     PyramidLoss,
     Truth,
+    candidate_cross_entropy,
     masked_mean,
-    matching_cross_entropy,
+    sample_truth,
+    score_loss,
 )
 
 
@@ -127,8 +129,9 @@ def test_another_number_of_predictions_is_named() -> None:
     assert set(PREDICTION_WEIGHTS) == {1, 3, 4, 5}
 
 
+@pytest.mark.parametrize("hidden_too", [False, True])
 @pytest.mark.parametrize("step", [1, 3])
-def test_matching_loss_is_a_cross_entropy_over_candidates(step: int) -> None:
+def test_cross_entropy_is_a_sum_over_candidates_and_cells(step: int, hidden_too: bool) -> None:
     truth = make_truth(top=20.0)
     h, w, candidates = 12 // step, 24 // step, 5
     logits = torch.randn(2, candidates, h, w)
@@ -138,14 +141,32 @@ def test_matching_loss_is_a_cross_entropy_over_candidates(step: int) -> None:
             for x in range(w):
                 full_y, full_x = y * step + step // 2, x * step + step // 2
                 d = float(truth.disparity[b, full_y, full_x]) / step
-                if d == 0 or not truth.visible[b, full_y, full_x] or x - d < 0 or d > candidates - 1:
+                shown = bool(truth.visible[b, full_y, full_x]) and x - d >= 0
+                if d == 0 or d > candidates - 1 or not (shown or hidden_too):
                     continue
                 lower = min(int(d), candidates - 2)
                 log_p = logits[b, :, y, x].log_softmax(0)
                 total -= float((1 - (d - lower)) * log_p[lower] + (d - lower) * log_p[lower + 1])
                 count += 1
     assert count > 10
-    assert float(matching_cross_entropy(logits, truth)) == pytest.approx(total / count, rel=1e-5)
+    cells = sample_truth(truth, h, w)
+    found = candidate_cross_entropy(logits, cells, cells.known if hidden_too else cells.matchable)
+    assert float(found) == pytest.approx(total / count, rel=1e-5)
+
+
+def test_the_score_loss_is_least_for_scores_that_are_sure_of_the_true_disparity() -> None:
+    truth = Truth(
+        torch.full((1, 12, 24), 6.0), torch.ones(1, 12, 24, dtype=torch.bool), torch.zeros(1, 12, 24)
+    )
+
+    def loss(*peaks: int) -> float:
+        score = torch.zeros(1, 8, 4, 8)
+        score[:, list(peaks)] = 10.0
+        return float(score_loss([score], truth))
+
+    assert loss(2) < 0.01  # 6 px at a third of the size
+    assert loss(1, 3) > 5  # the same mean, but of two surfaces
+    assert loss(1, 3) < loss(0, 4) + 0.01
 
 
 def test_matching_loss_learns_its_temperature() -> None:

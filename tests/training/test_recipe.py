@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from aanet.data.synthetic import SyntheticWorld
 from aanet.errors import AanetError
+from aanet.training.batches import open_source
 from aanet.training.recipe import Recipe, load_recipe
 
 MINIMAL = """
@@ -37,6 +39,13 @@ def test_values_have_the_types_of_their_fields(tmp_path: Path) -> None:
     assert recipe.optimiser.weight_decay == 1e-4
 
 
+def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
+    text = MINIMAL.replace('"synthetic"', '"synthetic"\nkinds = { room = 1, photo = 3.0 }')
+    world = open_source(load(tmp_path, text).data[0], (144, 336), 96)
+    assert isinstance(world, SyntheticWorld)
+    assert dict(zip(world.kinds, world.chances, strict=True)) == {"room": 0.25, "photo": 0.75}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -55,6 +64,11 @@ def test_values_have_the_types_of_their_fields(tmp_path: Path) -> None:
         (MINIMAL.replace("[[data]]", "[data]"), "'data' must be a list"),
         ("[network]\nname = 'aanet'\ndata = []\n", "lacks the key 'data'"),
         ("[network\n", "is not valid TOML"),
+        (MINIMAL.replace('"synthetic"', '"synthetic"\nkinds = 3'), "'kinds' must be a table; it is 3"),
+        (
+            MINIMAL.replace('"synthetic"', '"synthetic"\nkinds = { room = "much" }'),
+            "'kinds', 'room' must be a number; it is 'much'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -88,6 +88,18 @@ def test_the_matching_loss_is_added_with_its_weight(aanet: StereoNetwork) -> Non
     assert losses[2] > losses[0]
 
 
+@pytest.mark.parametrize("trains", ["aggregation", "all"])
+def test_the_score_loss_is_added_with_its_weight(aanet: StereoNetwork, trains: str) -> None:
+    losses = []
+    for weight in (0.0, 0.5, 1.0):
+        module = stages.make_stage(stage(trains=trains, score_weight=weight), aanet, MatchingLoss(3)).eval()
+        with torch.no_grad():
+            losses.append(float(module(*batch())[0]))
+    aanet.train()
+    assert losses[1] - losses[0] == pytest.approx((losses[2] - losses[0]) / 2, rel=1e-3)
+    assert losses[2] > losses[0]
+
+
 def test_the_matching_weight_ends_when_the_recipe_says() -> None:
     spec = stage(matching_weight=0.5, matching_until=0.6)
     assert [stages.matching_weight(spec, share) for share in (0, 0.59, 0.6, 1)] == [0.5, 0.5, 0, 0]

@@ -45,6 +45,7 @@ def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> Pa
             seed=spec.world_seed,
             textures=Path(spec.textures) if spec.textures else None,
             length=spec.length,
+            kinds=spec.kinds,
         )
     return open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
 

@@ -1,9 +1,9 @@
-"""What training minimises: equations 8 and 9 of the paper, and the matching loss of raw features."""
+"""What training minimises: equations 8 and 9 of the paper, and cross-entropies of the matching costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.distributed
@@ -98,37 +98,62 @@ class MatchingLoss(nn.Module):
 
     def forward(self, volumes: list[Tensor], truth: Truth) -> Tensor:
         """Mean over the scales; each volume is [B, D_s, h, w] with one candidate per pixel of its grid."""
-        losses = [
-            matching_cross_entropy(volume.float() * log_temperature.exp(), truth)
-            for volume, log_temperature in zip(volumes, self.log_temperature, strict=True)
-        ]
+        losses = []
+        for volume, log_temperature in zip(volumes, self.log_temperature, strict=True):
+            cells = sample_truth(truth, volume.shape[-2], volume.shape[-1])
+            logits = volume.float() * log_temperature.exp()
+            losses.append(candidate_cross_entropy(logits, cells, cells.matchable))
         return torch.stack(losses).mean()
 
 
-def matching_cross_entropy(logits: Tensor, truth: Truth) -> Tensor:
-    """Cross-entropy of [B, D, h, w] against the truth sampled at the middle of each of its h × w cells."""
+def score_loss(scores: list[Tensor], truth: Truth) -> Tensor:
+    """Cross-entropy of the aggregated scores, before their soft argmin, against the true disparity.
+
+    The soft argmin is right as soon as its mean is, even between two surfaces; here all of the probability
+    has to go to the true one, which learns faster and keeps edges sharp.  Hidden pixels count as well: what
+    lies there has to come from around them.  Mean over the scales; each score is [B, D_s, h, w].
+    """
+    losses = []
+    for score in scores:
+        cells = sample_truth(truth, score.shape[-2], score.shape[-1])
+        losses.append(candidate_cross_entropy(score.float(), cells, cells.known))
+    return torch.stack(losses).mean()
+
+
+class Cells(NamedTuple):
+    """The truth on a coarser grid, [B, h, w]: one pixel of it per cell."""
+
+    disparity: Tensor  # in pixels of the grid
+    known: Tensor  # bool
+    matchable: Tensor  # bool, known and shown by the right view
+
+
+def candidate_cross_entropy(logits: Tensor, cells: Cells, mask: Tensor) -> Tensor:
+    """Cross-entropy of [B, D, h, w] over the masked cells whose disparity is among the D candidates.
+
+    The target shares one between the two candidates next to the true disparity, so that its mean is exact.
+    """
     candidates = logits.shape[1]
-    disparity, matchable = sample_truth(truth, logits.shape[-2], logits.shape[-1])
-    matchable = matchable & (disparity <= candidates - 1)
-    lower = disparity.floor().clamp(0, candidates - 2).long()  # [B, h, w]
-    upper_share = (disparity - lower).clamp(0, 1)
+    mask = mask & (cells.disparity <= candidates - 1)
+    lower = cells.disparity.floor().clamp(0, candidates - 2).long()  # [B, h, w]
+    upper_share = (cells.disparity - lower).clamp(0, 1)
     log_probability = logits.log_softmax(dim=1)
     at_lower = log_probability.gather(1, lower[:, None])[:, 0]
     at_upper = log_probability.gather(1, lower[:, None] + 1)[:, 0]
-    return masked_mean(-(1 - upper_share) * at_lower - upper_share * at_upper, matchable)
+    return masked_mean(-(1 - upper_share) * at_lower - upper_share * at_upper, mask)
 
 
-def sample_truth(truth: Truth, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Disparity in pixels of a coarser grid, and where the right view shows the same point.
+def sample_truth(truth: Truth, height: int, width: int) -> Cells:
+    """The truth at the middle of each of h × w cells.
 
     The nearest full-size pixel is taken: an average would lie between two surfaces at every edge.
     """
     step_y, step_x = truth.disparity.shape[-2] // height, truth.disparity.shape[-1] // width
-    cells = (slice(None), slice(step_y // 2, None, step_y), slice(step_x // 2, None, step_x))
-    disparity = truth.disparity[cells] / step_x  # [B, h, w]
+    middles = (slice(None), slice(step_y // 2, None, step_y), slice(step_x // 2, None, step_x))
+    disparity = truth.disparity[middles] / step_x  # [B, h, w]
+    known = disparity > 0
     column = torch.arange(width, device=disparity.device)
-    matchable = (disparity > 0) & truth.visible[cells] & (column - disparity >= 0)
-    return disparity, matchable
+    return Cells(disparity, known, known & truth.visible[middles] & (column - disparity >= 0))
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -44,6 +44,7 @@ class DataSpec:
     size: tuple[int, int] | None = None  # height and width of a scene; the stage's crop when absent
     textures: str = ""  # a folder of photographs; empty = procedural textures
     world_seed: int = 0
+    kinds: dict[str, float] | None = None  # how often each kind of scene appears; the world's own when absent
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class StageSpec:
     loss: Literal["pyramid", "finest"] = "pyramid"
     matching_weight: float = 0.0  # weight of the matching loss of raw features beside the disparity loss
     matching_until: float = 1.0  # share of the stage after which the matching loss is dropped
+    score_weight: float = 0.0  # weight of the cross-entropy of aggregated scores beside the disparity loss
     accumulate: int = 1  # a step's batch is worked off in this many parts, to save memory
     schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"
     milestones: tuple[float, ...] = ()

@@ -47,6 +47,10 @@ def convert(value: Any, hint: Any, where: str) -> Any:
         return value
     if origin is tuple:
         return _convert_tuple(value, arguments, where)
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise AanetError(f"{where} must be a table; it is {value!r}.")
+        return {key: convert(item, arguments[1], f"{where}, {key!r}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if not isinstance(value, Mapping):
             raise AanetError(f"{where} must be a table; it is {value!r}.")

@@ -16,15 +16,16 @@ from aanet.errors import AanetError
 from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.cost_volume import CorrelationPyramid
 from aanet.models.network import StereoNetwork
-from aanet.training.losses import DisparityLoss, FinestLoss, MatchingLoss, PyramidLoss, Truth
+from aanet.training.losses import DisparityLoss, FinestLoss, MatchingLoss, PyramidLoss, Truth, score_loss
 from aanet.training.recipe import StageSpec
 
 
 class StageOutput(NamedTuple):
-    """What a stage's parts give: disparities coarse to fine, and the raw matching costs fine to coarse."""
+    """What a stage's parts give: disparities coarse to fine, matching costs fine to coarse."""
 
     disparities: list[Tensor]  # each [B, h, w] in pixels of its own grid
-    volumes: list[Tensor]  # each [B, D_s, h, w]
+    volumes: list[Tensor]  # raw, each [B, D_s, h, w]
+    scores: list[Tensor]  # aggregated, each [B, D_s, h, w]
 
 
 # A way through the network, from both normalised images to its outputs.
@@ -34,26 +35,26 @@ Pass = Callable[[StereoNetwork, Tensor, Tensor], StageOutput]
 def match_features(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
     """Features and raw correlation only; the disparity is the best candidate of the finest scale."""
     volumes = network.match(left, right)
-    return StageOutput([volumes[0].argmax(dim=1).float()], volumes)
+    return StageOutput([volumes[0].argmax(dim=1).float()], volumes, [])
 
 
 def match_and_aggregate(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
     """Everything up to the disparity regression; no refinement."""
     volumes = network.match(left, right)
     scores = network.aggregation(volumes)
-    return StageOutput([network.regression(score) for score in reversed(scores)], volumes)
+    return StageOutput([network.regression(score) for score in reversed(scores)], volumes, scores)
 
 
 def predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
-    """The network as it predicts; its raw matching costs stay inside."""
-    return StageOutput(network(left, right).disparities, [])
+    """The network as it predicts; its matching costs stay inside."""
+    return StageOutput(network(left, right).disparities, [], [])
 
 
 def match_and_predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
-    """The same predictions, with the raw correlation that led to them."""
+    """The same predictions, with the matching costs that led to them."""
     matched = match_and_aggregate(network, left, right)
     refined = network.refinement(matched.disparities[-1], left, right)
-    return StageOutput([*matched.disparities, *refined], matched.volumes)
+    return StageOutput([*matched.disparities, *refined], matched.volumes, matched.scores)
 
 
 class StageModule(nn.Module):
@@ -68,6 +69,7 @@ class StageModule(nn.Module):
         run: Pass,
         disparity_loss: DisparityLoss | None,
         matching_loss: MatchingLoss | None,
+        score_weight: float = 0.0,
     ) -> None:
         super().__init__()
         self.network = network
@@ -75,6 +77,7 @@ class StageModule(nn.Module):
         self.disparity_loss = disparity_loss
         self.matching_loss = matching_loss
         self.matching_weight = 1.0
+        self.score_weight = score_weight
 
     def forward(
         self, left: Tensor, right: Tensor, disparity: Tensor, visible: Tensor, pseudo: Tensor
@@ -88,14 +91,16 @@ class StageModule(nn.Module):
                 loss = loss + self.disparity_loss(output.disparities, truth)
             if self.matching_loss is not None and self.matching_weight:
                 loss = loss + self.matching_weight * self.matching_loss(output.volumes, truth)
+            if self.score_weight:
+                loss = loss + self.score_weight * score_loss(output.scores, truth)
         return loss, output.disparities[-1].detach().float()
 
 
 def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
     """The module that a stage trains; parameters of parts that do not take part are frozen."""
-    if matching_loss is None and (stage.trains != "all" or stage.matching_weight):
+    if matching_loss is None and (stage.trains != "all" or stage.matching_weight or stage.score_weight):
         raise AanetError(
-            f"stage {stage.name!r} trains on raw correlation, but the matching cost of this network is "
+            f"stage {stage.name!r} trains on matching costs, but the matching cost of this network is "
             f"{type(network.cost_volume).__name__}; only the networks with adaptive aggregation have it."
         )
     height, width = stage.crop
@@ -117,13 +122,14 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
         run, disparity_loss, trained = match_features, None, [network.features]
     elif stage.trains == "aggregation":
         run, trained = match_and_aggregate, [network.features, network.aggregation]
-    elif stage.matching_weight:
+    elif stage.matching_weight or stage.score_weight:
         run = match_and_predict
     network.requires_grad_(False)
     for part in trained:
         part.requires_grad_(True)
+    score_weight = 0.0 if stage.trains == "features" else stage.score_weight
     uses_matching = stage.trains == "features" or stage.matching_weight > 0
-    return StageModule(network, run, disparity_loss, matching_loss if uses_matching else None)
+    return StageModule(network, run, disparity_loss, matching_loss if uses_matching else None, score_weight)
 
 
 def matching_weight(stage: StageSpec, share: float) -> float:
