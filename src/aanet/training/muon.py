@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adamw import adamw
 
 # A fifth-degree polynomial that pulls all singular values towards 1, fast rather than exactly.
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -39,47 +40,73 @@ class Muon(torch.optim.Optimizer):
         if closure is not None:
             raise TypeError("Muon takes one gradient per step and no closure.")
         for group in self.param_groups:
-            update = self._orthogonal_update if group["orthogonal"] else self._adam_update
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
-                    parameter.sub_(group["lr"] * update(parameter, group))
+            changed = [parameter for parameter in group["params"] if parameter.grad is not None]
+            if group["orthogonal"]:
+                self._orthogonal_step(changed, group)
+            else:
+                self._adam_step(changed, group)
 
-    def _orthogonal_update(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-        state, gradient = self.state[parameter], parameter.grad
+    def _orthogonal_step(self, kernels: list[Tensor], group: dict[str, Any]) -> None:
+        alike: dict[tuple[int, ...], list[Tensor]] = {}
+        for kernel in kernels:
+            alike.setdefault(tuple(kernel.shape), []).append(kernel)
+        for shape, parameters in alike.items():  # many small products at once are faster than one by one
+            matrices = torch.stack([self._momentum(p, group["momentum"]).flatten(1) for p in parameters])
+            scale = ADAM_STEP * max(matrices.shape[1:]) ** 0.5
+            for parameter, update in zip(parameters, orthogonalise(matrices), strict=True):
+                parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                parameter.sub_(update.view(shape), alpha=group["lr"] * scale)
+
+    def _momentum(self, kernel: Tensor, decay: float) -> Tensor:
+        """Nesterov's: the momentum after this gradient, and a step ahead."""
+        state, gradient = self.state[kernel], kernel.grad
         assert gradient is not None
         if not state:
-            state["momentum"] = torch.zeros_like(parameter)
-        state["momentum"].lerp_(gradient, 1 - group["momentum"])
-        ahead = gradient.lerp(state["momentum"], group["momentum"])  # Nesterov's look ahead
-        matrix = ahead.flatten(1)
-        scale = ADAM_STEP * max(matrix.shape) ** 0.5
-        update: Tensor = scale * orthogonalise(matrix).view_as(parameter)
-        return update
+            state["momentum"] = torch.zeros_like(kernel)
+        state["momentum"].lerp_(gradient, 1 - decay)
+        return gradient.lerp(state["momentum"], decay)
 
-    def _adam_update(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-        state, gradient = self.state[parameter], parameter.grad
-        assert gradient is not None
-        if not state:
-            state["step"] = 0
-            state["mean"], state["square"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-        state["step"] += 1
-        first, second = group["betas"]
-        state["mean"].lerp_(gradient, 1 - first)
-        state["square"].lerp_(gradient.square(), 1 - second)
-        mean = state["mean"] / (1 - first ** state["step"])
-        deviation = (state["square"] / (1 - second ** state["step"])).sqrt()
-        update: Tensor = mean / (deviation + group["eps"])
-        return update
+    def _adam_step(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter].update(
+                    step=torch.zeros(()), mean=torch.zeros_like(parameter), square=torch.zeros_like(parameter)
+                )
+        states = [self.state[parameter] for parameter in parameters]
+        adamw(
+            parameters,
+            [parameter.grad for parameter in parameters if parameter.grad is not None],
+            [state["mean"] for state in states],
+            [state["square"] for state in states],
+            [],
+            [state["step"] for state in states],
+            foreach=True,
+            amsgrad=False,
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=False,
+        )
 
 
-def orthogonalise(matrix: Tensor) -> Tensor:
-    """The orthogonal factor U Vᵀ of a matrix U S Vᵀ, nearly: its singular values end between 0.7 and 1.2."""
+def orthogonalise(matrices: Tensor) -> Tensor:
+    """The orthogonal factors U Vᵀ of matrices U S Vᵀ, nearly: singular values end between 0.7 and 1.2.
+
+    Each iteration multiplies X by a polynomial of X Xᵀ.  All of them are functions of the first X Xᵀ, whose
+    side is the small one, so they are multiplied with one another and X only once, at the end.
+    """
     a, b, c = COEFFICIENTS
-    tall = matrix.shape[0] > matrix.shape[1]
-    x: Tensor = matrix.t() if tall else matrix  # the small side first, so that the products are small
-    x = x / x.norm().clamp(min=1e-7)
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    x: Tensor = matrices.mT if tall else matrices
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    square = x @ x.mT
+    one = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device).expand_as(square)
+    product = one
     for _ in range(ITERATIONS):
-        square = x @ x.t()
-        x = a * x + (b * square + c * square @ square) @ x
-    return x.t() if tall else x
+        factor = a * one + b * square + c * square @ square
+        product = factor @ product
+        square = factor @ square @ factor
+    x = product @ x
+    return x.mT if tall else x
