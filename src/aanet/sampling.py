@@ -6,6 +6,7 @@ The layers are stacked, so each of these points was itself gathered from nine ot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -161,13 +162,21 @@ def telling_pixels(left: Image, disparity: FloatMap) -> list[Pixel]:
 def draw_points(image: Image, points: SamplingPoints) -> Image:
     """The image with red points, the fainter the less they count, and the pixel in green."""
     size = max(image.shape[1] // 250, 2)
-    canvas: Image = image.copy()
+    reach = size + 2  # a point touches nothing farther than this from its middle
+    height, width = image.shape[:2]
+    margin = 2 * reach  # so that a patch around every point that shows lies inside
+    canvas: Image = np.pad(image, ((margin, margin), (margin, margin), (0, 0)))
     grown = 8  # drawn to an eighth of a pixel
     strongest = float(points.weights.max(initial=1e-6))
     for (x, y), weight in sorted(zip(points.points, points.weights, strict=True), key=lambda each: each[1]):
         share = 0.25 + 0.75 * float(weight) / strongest
-        place = (round(float(x) * grown), round(float(y) * grown))
-        drawn = cv2.circle(canvas.copy(), place, size * grown, (230, 25, 25), -1, cv2.LINE_AA, shift=3)
-        canvas = np.asarray(cv2.addWeighted(drawn, share, canvas, 1 - share, 0), np.uint8)
+        left, top = math.floor(x), math.floor(y)
+        if not (-reach <= left < width + reach and -reach <= top < height + reach):
+            continue
+        patch = canvas[top + reach : top + 3 * reach + 1, left + reach : left + 3 * reach + 1]
+        middle = (round((float(x) - left + reach) * grown), round((float(y) - top + reach) * grown))
+        drawn = cv2.circle(patch.copy(), middle, size * grown, (230, 25, 25), -1, cv2.LINE_AA, shift=3)
+        patch[...] = cv2.addWeighted(drawn, share, patch, 1 - share, 0)
+    canvas = canvas[margin:-margin, margin:-margin].copy()
     cv2.circle(canvas, points.pixel, size + 1, (30, 220, 60), -1, cv2.LINE_AA)
     return canvas

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aanet import paper
+from aanet.benchmark import report
 from aanet.benchmark.inference import Conditions, Measurement
 from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
 from aanet.data.atomic import atomic_path
@@ -49,9 +50,7 @@ def _short(value: float) -> str:
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
     """Return the table with what it says, as Markdown."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows(measurements)]
-    lines += ["", run.sentence(), ""]
+    lines = [*report.table(HEADINGS, rows(measurements)), "", run.sentence(), ""]
     lines += [f"- {line}" for line in aggregation_speedups(measurements)]
     return "\n".join(lines) + "\n"
 

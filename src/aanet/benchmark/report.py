@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -64,11 +65,16 @@ def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
     return lines
 
 
+def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    return [f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines)]
+
+
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
     """Return the whole report as Markdown."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows(measurements)]
-    lines += ["", run.sentence(), *(["", *aggregation_speedups(measurements)] if measurements else [])]
+    lines = [*table(HEADINGS, rows(measurements)), "", run.sentence()]
+    if measurements:
+        lines += ["", *aggregation_speedups(measurements)]
     return "\n".join(lines) + "\n"
 
 

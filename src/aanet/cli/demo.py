@@ -54,13 +54,12 @@ def demo(
 def _score(result: StereoResult, sample: StereoSample) -> dict[str, float]:
     import numpy as np
 
+    from aanet.evaluation.metrics import error_sums
+
     assert sample.disparity is not None
-    error = np.abs(result.disparity - sample.disparity)[sample.valid]
-    return {
-        "epe": float(error.mean()),
-        "bad2": float(100 * (error > 2).mean()),
-        "seconds": result.seconds,
-    }
+    assert sample.valid is not None
+    sums = error_sums(result.disparity, sample.disparity, sample.valid, np.isfinite(result.disparity))
+    return {"epe": sums.epe, "bad2": sums.bad(2.0), "seconds": result.seconds}
 
 
 def _panel(

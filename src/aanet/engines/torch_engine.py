@@ -11,13 +11,14 @@ import torch
 from aanet.data.sample import FloatMap
 from aanet.engines import memory
 from aanet.engines.engine import Maps, Precision
+from aanet.engines.folding import fold_batch_norms
 from aanet.engines.graph import InferenceGraph, facts_of
 from aanet.errors import AanetError
 from aanet.models.network import StereoNetwork
 
 
 class TorchEngine:
-    """Runs a network as it is."""
+    """Runs a copy of a network whose batch norms are folded; what is trained later does not change it."""
 
     name = "torch"
 
@@ -30,7 +31,7 @@ class TorchEngine:
     ) -> None:
         self.facts = facts_of(network)
         self.device = _device(device)
-        self._graph = InferenceGraph(network.eval()).to(self.device)
+        self._graph = InferenceGraph(fold_batch_norms(network)).to(self.device)
         self._half = precision == "bf16"
         self._threads = threads
         self.description = f"torch {torch.__version__.split('+')[0]}, {precision}, {self.device}"
