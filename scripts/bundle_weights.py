@@ -115,8 +115,8 @@ def score_pair(matcher: StereoMatcher, sample: StereoSample) -> dict[str, float]
     disparity, given = matcher(sample.left, sample.right, inspect=False).disparity, np.ones_like(valid)
     everywhere = error_sums(disparity, truth, valid, given)
     scores = {"epe": everywhere.epe, "bad2": everywhere.bad(2.0), "d1": everywhere.d1}
-    if valid.mean() > DENSE:
-        edges = valid & near_edges(truth, valid, EDGE_WIDTH)
+    edges = valid & near_edges(truth, valid, EDGE_WIDTH)
+    if valid.mean() > DENSE and edges.any():
         scores["edge_epe"] = error_sums(disparity, truth, edges, given).epe
     return scores
 
