@@ -98,6 +98,23 @@ def test_an_interrupted_run_gives_the_same_losses(make_recipe: MakeRecipe, tmp_p
     assert all(torch.equal(value, other[name]) for name, value in one.items())
 
 
+def test_a_stage_goes_on_from_the_averaged_weights_of_the_last(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    still = ONE_STAGE.replace('"all"', '"still"').replace("1e-3", "1e-30") + "frozen_batch_norm = true\n"
+    recipe = make_recipe(ONE_STAGE + still, "run.ema_decay=0.9")
+    each = trainer(recipe, tmp_path)
+    each.run(stop_after=4)  # the whole first stage
+    averaged = load_checkpoint(checkpoints(tmp_path / "checkpoints")[-1], "stereonet_aa").average
+    each = trainer(recipe, tmp_path)
+    each.resume(tmp_path)
+    raw = each.network.state_dict()
+    assert not all(torch.allclose(value, raw[name], atol=1e-6) for name, value in averaged.items())
+    each.run()
+    for name, value in each.network.state_dict().items():
+        torch.testing.assert_close(value, averaged[name], msg=name)
+
+
 def test_workers_do_not_change_the_losses(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     for workers in (0, 2):
         trainer(make_recipe(ONE_STAGE, f"run.workers={workers}"), tmp_path / str(workers)).run()

@@ -157,7 +157,12 @@ class Trainer:
         return WeightAverage(self.network, decay) if decay else None
 
     def _begin(self) -> None:
-        """What happens once, before the first step of a stage that follows another."""
+        """What happens once, before the first step of a stage that follows another.
+
+        It goes on from what the last stage would have exported: averaged weights, where there are any.
+        """
+        if self.average is not None:
+            self.network.load_state_dict(self.average.state)
         before = self.recipe.stage[self.stage_index - 1]
         matched_first = before.trains == "features" and self.recipe.network.initialisation == "matching"
         if matched_first and self.matching_loss is not None:
