@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -110,8 +111,17 @@ def test_the_synthetic_recipe_trains_parts_before_the_whole() -> None:
     assert loaded.run.ema_decay > 0
 
 
-def test_the_wide_recipe_goes_on_from_the_package_with_the_same_world() -> None:
-    first, wide = recipe("synthetic-cpu"), recipe("synthetic-cpu-wide")
-    assert wide.network.start_from == "aanet"
-    assert (wide.data, wide.augmentation, wide.optimiser) == (first.data, first.augmentation, first.optimiser)
-    assert math.prod(wide.stage[0].crop) > math.prod(first.stage[-1].crop)
+@pytest.mark.parametrize("name", ["synthetic-cpu-further", "synthetic-cpu-wide"])
+def test_later_recipes_go_on_from_the_package_with_frozen_batch_norm(name: str) -> None:
+    first, later = recipe("synthetic-cpu"), recipe(name)
+    assert later.network.start_from == "aanet"
+    assert later.optimiser == first.optimiser
+    assert all(stage.frozen_batch_norm for stage in later.stage)  # one pair per process
+    assert later.stage[-1].trains == "all"
+    assert later.stage[-1].schedule == "cosine"
+
+
+def test_the_wide_recipe_differs_in_its_stage_alone() -> None:
+    further, wide = recipe("synthetic-cpu-further"), recipe("synthetic-cpu-wide")
+    assert dataclasses.replace(wide, stage=further.stage) == further
+    assert math.prod(wide.stage[0].crop) > math.prod(further.stage[-1].crop)
