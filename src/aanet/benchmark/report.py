@@ -67,7 +67,8 @@ def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
 
 def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table in Markdown."""
-    return [f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines)]
+    first, *others = (f"| {' | '.join(line)} |" for line in (headings, *lines))
+    return [first, "|" + "---|" * len(headings), *others]
 
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
