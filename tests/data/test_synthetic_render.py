@@ -13,7 +13,7 @@ from aanet.data.synthetic import Scene, Surface, SyntheticWorld, render_scene
 from aanet.data.synthetic.library import TextureLibrary, flat
 from aanet.data.synthetic.placement import Facet, Material, Viewpoint, draw_mask, place_facet
 from aanet.data.synthetic.render import RenderedPair
-from aanet.data.synthetic.shade import mirrored_texels
+from aanet.data.synthetic.shade import mirrored_texels, share_inside
 from aanet.data.synthetic.stage import Stage
 from aanet.data.synthetic.surfaces import Dome, Folds, Gloss, Plane, Texture
 from aanet.data.synthetic.world import PLACES
@@ -330,3 +330,19 @@ def test_positions_beyond_the_horizon_are_finite() -> None:
     assert np.isfinite(v).all()
     assert min(u.min(), v.min()) >= 0
     assert max(u.max() - 31, v.max() - 63) <= 0
+
+
+@pytest.mark.parametrize(
+    ("size", "shift", "share"),
+    [
+        ((11, 11), 0.0, 1.0),
+        ((11, 11), -5.0, 0.5),
+        ((11, 11), -50.0, 0.0),
+        ((1, 1), 0.0, 1.0),
+        ((1, 1), -50.0, 0.0),
+    ],
+)
+def test_the_share_of_a_window_inside_a_texture(size: tuple[int, int], shift: float, share: float) -> None:
+    """A surface may show in a single pixel, which has no extent to take a share of."""
+    matrix = np.array([[1.0, 0.0, shift], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert share_inside(np.zeros((64, 64, 4), np.uint8), matrix, size) == pytest.approx(share)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -128,3 +130,25 @@ def test_weights_are_for_all_datasets_or_none() -> None:
     specs = [DataSpec("synthetic", weight=1.0), DataSpec("synthetic")]
     with pytest.raises(AanetError, match=r"every \[\[data\]\] of a mixture has a weight, or none"):
         open_mixture(specs, (48, 96), 24)
+
+
+BROKEN_WORLD = """
+from aanet.training import batches
+
+batches.STOP_GRACE_SECONDS = 1
+
+class Broken:
+    def __getitem__(self, draw):
+        raise ZeroDivisionError("a bug in a worker")
+
+loader = batches.make_loader(Broken(), batches.PairStream(10, 0, batches.Share()), workers=1)
+next(iter(loader))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers there get no signals")
+def test_a_process_ends_after_an_error_in_its_worker() -> None:
+    command = [sys.executable, "-c", BROKEN_WORLD]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1
+    assert "a bug in a worker" in ended.stderr

@@ -24,6 +24,7 @@ from aanet.training.recipe import AugmentationSpec, DataSpec
 
 # An epoch and the number of a pair: its augmentation is drawn from both, and from nothing else.
 Draw = tuple[int, int]
+STOP_GRACE_SECONDS = 60  # that a worker outlives SIGTERM by: long enough for a step and a checkpoint
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,6 @@ def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> Data
 def _start_worker(number: int) -> None:
     prepare_worker(number)
     # Both often go to the whole group of processes, but are for the training process: it writes a checkpoint
-    # first and then ends its workers.
+    # first and then ends its workers.  After an error it may end them by SIGTERM alone, and wait.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: signal.alarm(STOP_GRACE_SECONDS))

@@ -174,7 +174,7 @@ def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
         matrix = matrix @ np.array([window.across, (0.0, 1.0, window.y0), (0.0, 0.0, 1.0)])
         x, y = (np.arange(n, dtype=np.float32) for n in window.size)
         x, y = x[None, :], y[:, None]
-    share = 0.0 if window.across is None else _share_inside(texture, matrix, window.size)
+    share = 0.0 if window.across is None else share_inside(texture, matrix, window.size)
     if share > MOSTLY:
         border = cv2.BORDER_REFLECT_101
         warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR, borderMode=border)
@@ -184,7 +184,7 @@ def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
     return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
 
 
-def _share_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> float:
+def share_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> float:
     """About which share of a window a homography takes into the texture; 0 where its horizon is near."""
     right, bottom = size[0] - 1.0, size[1] - 1.0
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = matrix.tolist()
@@ -199,7 +199,8 @@ def _share_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> floa
     for ends, length in ((us, texture.shape[1] - 1.0), (vs, texture.shape[0] - 1.0)):
         low, high = min(ends), max(ends)
         if low < 0 or high > length:
-            share *= max(min(high, length) - max(low, 0.0), 0.0) / (high - low)
+            inside = max(min(high, length) - max(low, 0.0), 0.0)
+            share *= inside / (high - low) if high > low else 0.0  # a window of one pixel has no extent
     return share
 
 
