@@ -217,7 +217,14 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     put_folders(tmp_path, 40)
     out = tmp_path / "out"
     words = [*COMMAND, "predict", str(tmp_path), "--model", "sgbm", "-o", str(out), "--save", "disparity"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts what runs in the background deaf to it, and so would be its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while process.poll() is None and not (out.is_dir() and list(out.glob("*.png"))):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
