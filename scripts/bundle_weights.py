@@ -127,7 +127,9 @@ CARD = """\
 {megabytes:.1f} MB of float16, disparities below 192 pixels.
 
 - **Trained on** {trained_on}.
-- **For** {hours:g} hours on {hardware} with `{recipe}` (digest `{recipe_digest}`).
+- **For** {hours:g} hours on {hardware}, in parts that docs/training.md lists, as in `{recipe}`; digest of
+  the last part `{recipe_digest}`.
+- The pairs below were looked at between the parts, to decide how to go on.
 - **Released** {released} under {licence}.
 
 Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the

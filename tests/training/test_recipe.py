@@ -60,6 +60,10 @@ def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
         (MINIMAL + "minutes = 3\n", "exactly one of 'epochs', 'steps' and 'minutes'"),
         (MINIMAL + "accumulate = 3\n", "'batch' must be a positive multiple of 'accumulate'"),
         (MINIMAL + "schedule = 'milestones'\n", "'milestones' and schedule"),
+        (
+            MINIMAL + "trains = 'features'\nscore_weight = 1.0\n",
+            "'score_weight' needs scores, and features alone have none",
+        ),
         (MINIMAL.replace("1e-3", "-1"), "'learning_rate' must be positive"),
         (MINIMAL.replace("[[data]]", "[data]"), "'data' must be a list"),
         ("[network]\nname = 'aanet'\ndata = []\n", "lacks the key 'data'"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from aanet import paper
-from aanet.benchmark import report
 from aanet.benchmark.inference import Conditions, Measurement
-from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
+from aanet.benchmark.report import PAIRS_3D, aggregation_speedups, table
 from aanet.data.atomic import atomic_path
 from aanet.models import zoo
 
@@ -50,7 +49,7 @@ def _short(value: float) -> str:
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
     """Return the table with what it says, as Markdown."""
-    lines = [*report.table(HEADINGS, rows(measurements)), "", run.sentence(), ""]
+    lines = [*table(HEADINGS, rows(measurements)), "", run.sentence(), ""]
     lines += [f"- {line}" for line in aggregation_speedups(measurements)]
     return "\n".join(lines) + "\n"
 

@@ -111,6 +111,8 @@ class StageSpec:
             )
         if self.learning_rate <= 0:
             raise AanetError(f"{where}: 'learning_rate' must be positive; it is {self.learning_rate}.")
+        if self.trains == "features" and self.score_weight:
+            raise AanetError(f"{where}: 'score_weight' needs scores, and features alone have none.")
         if (self.schedule == "milestones") != bool(self.milestones):
             raise AanetError(f"{where}: 'milestones' and schedule = \"milestones\" go together.")
 

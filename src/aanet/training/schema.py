@@ -47,13 +47,12 @@ def convert(value: Any, hint: Any, where: str) -> Any:
         return value
     if origin is tuple:
         return _convert_tuple(value, arguments, where)
+    is_spec = dataclasses.is_dataclass(hint) and isinstance(hint, type)
+    if (origin is dict or is_spec) and not isinstance(value, Mapping):
+        raise AanetError(f"{where} must be a table; it is {value!r}.")
     if origin is dict:
-        if not isinstance(value, Mapping):
-            raise AanetError(f"{where} must be a table; it is {value!r}.")
         return {key: convert(item, arguments[1], f"{where}, {key!r}") for key, item in value.items()}
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, Mapping):
-            raise AanetError(f"{where} must be a table; it is {value!r}.")
+    if is_spec:
         return build(hint, value, where)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

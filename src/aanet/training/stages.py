@@ -127,9 +127,9 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
     network.requires_grad_(False)
     for part in trained:
         part.requires_grad_(True)
-    score_weight = 0.0 if stage.trains == "features" else stage.score_weight
     uses_matching = stage.trains == "features" or stage.matching_weight > 0
-    return StageModule(network, run, disparity_loss, matching_loss if uses_matching else None, score_weight)
+    matching_loss = matching_loss if uses_matching else None
+    return StageModule(network, run, disparity_loss, matching_loss, stage.score_weight)
 
 
 def matching_weight(stage: StageSpec, share: float) -> float:
