@@ -195,6 +195,21 @@ def soft_argmin(scores: Tensor) -> Tensor:
     return result
 
 
+def peak_argmin(scores: Tensor, reach: int = 2) -> Tensor:
+    """Equation 7 over the best candidate and its neighbours."""
+    result = torch.zeros_like(scores[:, 0])
+    for b in range(scores.shape[0]):
+        for h in range(scores.shape[2]):
+            for w in range(scores.shape[3]):
+                values = scores[b, :, h, w].tolist()
+                best = values.index(max(values))
+                near = range(max(best - reach, 0), min(best + reach + 1, len(values)))
+                powers = {d: torch.exp(scores[b, d, h, w]) for d in near}
+                expected = sum_of(d * power for d, power in powers.items()) / sum_of(powers.values())
+                result = result.index_put(tuple(map(torch.tensor, (b, h, w))), expected)
+    return result
+
+
 def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     """SGA: follow every path of every direction pixel by pixel."""
     batch, channels, candidates, height, width = volume.shape

@@ -63,6 +63,14 @@ def test_every_file_it_links_to_exists() -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_every_recipe_that_a_page_names_exists() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "src/aanet/weights").glob("*.md")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    named = {name for text in texts for name in re.findall(r"recipes/([\w-]+\.toml)", text)}
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / "recipes" / name).exists()] == []
+
+
 def test_the_scores_are_those_of_the_card() -> None:
     scores = weight_files.facts("aanet")["scores"]
     for place, percentage in (("motorcycle", "bad2"), ("middlebury", "bad2"), ("kitti2015", "d1")):

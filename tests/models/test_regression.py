@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
 
 import naive
+from aanet.errors import AanetError
+from aanet.models import weights, zoo
 from aanet.models.aggregation.ganet3d import UpsampledRegression
-from aanet.models.regression import SoftArgmin, confidence, expected_candidate, soft_argmin
+from aanet.models.regression import (
+    PeakArgmin,
+    SoftArgmin,
+    confidence,
+    expected_candidate,
+    peak_argmin,
+    soft_argmin,
+)
 
 
 def random_scores(*shape: int, scale: float = 3.0) -> Tensor:
@@ -74,7 +86,7 @@ def test_expected_candidate_of_a_distribution() -> None:
 @pytest.mark.parametrize("reach", [0, 1, 2])
 def test_confidence_is_the_probability_around_the_prediction(reach: int) -> None:
     scores = random_scores(1, 7, 3, 3)
-    ours = confidence(scores, reach)
+    ours = confidence(scores, soft_argmin(scores), reach)
     for y in range(3):
         for x in range(3):
             probability = torch.softmax(scores[0, :, y, x], dim=0).tolist()
@@ -91,6 +103,63 @@ def test_confidence_is_one_for_a_peak_and_low_for_two_far_ones() -> None:
     scores = torch.zeros(1, 32, 1, 2)
     scores[:, 9, :, 0] = 60
     scores[:, 2, :, 1] = scores[:, 28, :, 1] = 60
-    sure, torn = confidence(scores)[0, 0]
+    sure, torn = confidence(scores, soft_argmin(scores))[0, 0]
     assert sure.item() == pytest.approx(1)
     assert torn.item() == pytest.approx(0, abs=1e-6)
+
+
+def test_confidence_in_one_of_two_far_peaks_is_the_share_of_that_peak() -> None:
+    scores = torch.zeros(1, 32, 1, 1)
+    scores[:, 2], scores[:, 28] = 60, 61
+    share = 1 / (1 + math.exp(-1))
+    assert confidence(scores, peak_argmin(scores)).item() == pytest.approx(share, abs=1e-6)
+
+
+@pytest.mark.parametrize("reach", [0, 1, 2])
+def test_peak_argmin_has_values_and_gradients_of_the_loop(reach: int) -> None:
+    naive.assert_same_values_and_gradients(
+        lambda scores: peak_argmin(scores, reach),
+        lambda scores: naive.peak_argmin(scores, reach),
+        random_scores(1, 9, 4, 5),  # peaks at either end too
+    )
+
+
+def test_peak_argmin_gradcheck() -> None:
+    assert torch.autograd.gradcheck(peak_argmin, random_scores(1, 9, 2, 2).requires_grad_())
+
+
+def test_between_two_surfaces_the_peak_stays_on_one_of_them() -> None:
+    scores = torch.zeros(1, 32, 1, 1)
+    scores[:, 4], scores[:, 24] = 30, 30.1
+    assert 4 < soft_argmin(scores).item() < 24
+    assert peak_argmin(scores).item() == pytest.approx(24, abs=1e-6)
+
+
+def test_a_peak_is_regressed_in_float32() -> None:
+    scores = torch.zeros(1, 192, 1, 1, dtype=torch.bfloat16)
+    scores[:, 150:152] = 20
+    with torch.autocast("cpu", torch.bfloat16):
+        disparity = PeakArgmin()(scores)
+    assert disparity.dtype == torch.float32
+    assert disparity.item() == pytest.approx(150.5, abs=1e-3)
+
+
+def test_a_network_keeps_its_regression_in_its_file(tmp_path: Path) -> None:
+    network = zoo.build("stereonet_aa", max_disparity=32, regression="peak")
+    weights.save(network, tmp_path / "peak.safetensors")
+    again = weights.load(tmp_path / "peak.safetensors")
+    assert isinstance(again.regression, PeakArgmin)
+    assert again.architecture.regression == "peak"
+    assert isinstance(zoo.build("stereonet_aa", max_disparity=32).regression, SoftArgmin)
+
+
+@pytest.mark.parametrize(
+    ("name", "regression", "sentence"),
+    [
+        ("stereonet_aa", "best", "must be one of soft_argmin, peak, not 'best'"),
+        ("ganet", "peak", "ganet has a regression of its own"),
+    ],
+)
+def test_a_regression_that_cannot_be_had_is_refused(name: str, regression: str, sentence: str) -> None:
+    with pytest.raises(AanetError, match=sentence):
+        zoo.build(name, max_disparity=48, regression=regression)

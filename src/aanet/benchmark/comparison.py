@@ -6,8 +6,9 @@ from pathlib import Path
 
 from aanet import paper
 from aanet.benchmark.inference import Conditions, Measurement
-from aanet.benchmark.report import PAIRS_3D, aggregation_speedups, table
+from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
 from aanet.data.atomic import atomic_path
+from aanet.markdown import table
 from aanet.models import zoo
 
 # Every cell but the last holds ours/the paper's.

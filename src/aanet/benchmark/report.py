@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from aanet import paper
 from aanet.benchmark.inference import BASELINE, Conditions, Measurement, speedup
 from aanet.data.atomic import atomic_path
+from aanet.markdown import table
 from aanet.models import zoo
 
 HEADINGS: tuple[str, ...] = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
@@ -63,12 +63,6 @@ def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
                 published = paper.COMPARISON_3D[network].time_ms / paper.COMPARISON_3D[adaptive].time_ms
                 lines.append(f"{here} on {engine} (paper, on a V100: {published:.1f} ×).")
     return lines
-
-
-def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    first, *others = (f"| {' | '.join(line)} |" for line in (headings, *lines))
-    return [first, "|" + "---|" * len(headings), *others]
 
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:

@@ -13,6 +13,7 @@ from aanet.benchmark.memory import peak_memory
 from aanet.benchmark.timing import time_interleaved
 from aanet.data.atomic import atomic_path
 from aanet.engines.opening import open_engine
+from aanet.markdown import table
 from aanet.models.complexity import size_rule
 
 SIZES = ((240, 320), (480, 640), (720, 960), (960, 1280), (1440, 1920))
@@ -104,9 +105,8 @@ def plot_scaling(points: list[Point], title: str, path: Path) -> None:
 
 def markdown(points: list[Point]) -> str:
     """Return the measurements as a Markdown table."""
-    lines = ["| size | disparities below | seconds | peak memory |", "|---|---|---|---|"]
-    lines += [
-        f"| {p.height}×{p.width} | {p.max_disparity} | {p.seconds:.2f} | {p.peak_memory / 2**30:.2f} GB |"
+    rows = [
+        (f"{p.height}×{p.width}", f"{p.max_disparity}", f"{p.seconds:.2f}", f"{p.peak_memory / 2**30:.2f} GB")
         for p in points
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(table(("size", "disparities below", "seconds", "peak memory"), rows)) + "\n"

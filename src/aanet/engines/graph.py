@@ -20,7 +20,7 @@ class InferenceGraph(nn.Module):
     def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         """RGB in 0 … 1, [B, 3, H, W] each → disparity and confidence, [B, H, W] each."""
         output = self.network(normalise(left), normalise(right))
-        sure = confidence(output.scores).unsqueeze(1)  # [B, 1, h, w]
+        sure = confidence(output.scores, output.matched).unsqueeze(1)  # [B, 1, h, w]
         sure = F.interpolate(sure, left.shape[2:], mode="bilinear", align_corners=False).squeeze(1)
         return F.relu(output.disparity.float()), sure  # GA-Net may fall below zero by a little
 

@@ -12,6 +12,7 @@ from aanet.data.atomic import atomic_path
 from aanet.data.images import write_image
 from aanet.data.sample import FloatMap, StereoSample
 from aanet.evaluation.evaluate import REGIONS, Evaluation
+from aanet.markdown import table
 from aanet.paper import Published, published
 
 PAPER_ROW = "the paper's table"
@@ -59,12 +60,12 @@ def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence
     """Write `report.md` into the folder that the error maps were drawn into."""
     first = evaluations[0]
     lines = [f"# {first.dataset}: {len(first.pairs)} pairs", ""]
-    lines += _table(["model", *first.protocol.labels(), "AUSE", "s / pair"], result_rows(evaluations))
+    lines += table(["model", *first.protocol.labels(), "AUSE", "s / pair"], result_rows(evaluations))
     lines += ["", "## Protocol", ""]
     lines += [f"- {what}: {words}" for what, words in conditions(evaluations)]
     for evaluation in evaluations:
         lines += ["", f"## {evaluation.model} by region", ""]
-        lines += _table(["region", "% of pixels", "EPE", "> 1 px", "> 3 px"], region_rows(evaluation))
+        lines += table(["region", "% of pixels", "EPE", "> 1 px", "> 3 px"], region_rows(evaluation))
         scored = [
             (pair.regions["all"].epe, pair.name) for pair in evaluation.pairs if pair.regions["all"].pixels
         ]
@@ -127,11 +128,6 @@ def format_number(value: float) -> str:
 def _paper_row(row: Published, evaluation: Evaluation) -> list[str]:
     values = [format_number(row.metrics.get(metric, math.nan)) for metric in evaluation.protocol.metrics]
     return [f"{PAPER_ROW} {row.table}", *values, "–", "–"]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    marks = ["---", *["---:"] * (len(head) - 1)]
-    return [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
 
 
 def _file_name(model: str) -> str:

@@ -36,10 +36,12 @@ class StereoOutput:
     Attributes:
         disparities: Maps [B, h, w], coarse to fine, each in pixels of its own grid.
         scores: [B, D, h, w] of the finest scale, before the softmax; a high score is a good match.
+        matched: [B, h, w], the disparity regressed from these scores: the last one before refinement.
     """
 
     disparities: list[Tensor]
     scores: Tensor
+    matched: Tensor
 
     @property
     def disparity(self) -> Tensor:
@@ -54,6 +56,7 @@ class Architecture:
     builder: str
     max_disparity: int
     training_heads: bool
+    regression: str = "soft_argmin"  # one of `zoo.REGRESSIONS`; files from before there was a choice lack it
 
 
 class StereoNetwork(nn.Module):
@@ -102,8 +105,8 @@ class StereoNetwork(nn.Module):
         volumes = self.match(left, right)
         scores: list[Tensor] = self.aggregation(volumes)  # fine to coarse
         disparities = [self.regression(volume) for volume in reversed(scores)]
-        disparities += self.refinement(disparities[-1], left, right)
-        return StereoOutput(disparities, scores[0])
+        matched = disparities[-1]
+        return StereoOutput([*disparities, *self.refinement(matched, left, right)], scores[0], matched)
 
     def _dtype(self) -> torch.dtype:
         return next(self.parameters()).dtype
@@ -167,4 +170,4 @@ class GuidedStereoNetwork(StereoNetwork):
         disparities = [self.regression(cost, left.shape[2:]) for cost in reversed(earlier)]
         disparity, scores = self.regression.guided(last, guidance.local)
         disparities = [*disparities, disparity, *self.refinement(disparity, left, right)]
-        return StereoOutput(disparities, scores)
+        return StereoOutput(disparities, scores, disparity)

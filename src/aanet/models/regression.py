@@ -1,4 +1,4 @@
-"""Aggregated scores → disparity (eq. 7), and the confidence that falls out of the same distribution."""
+"""Aggregated scores → disparity (eq. 7 or its peak), and the confidence from the same distribution."""
 
 from __future__ import annotations
 
@@ -20,6 +20,27 @@ def soft_argmin(scores: Tensor) -> Tensor:
     return expected_candidate(torch.softmax(at_least_float32(scores), dim=1))
 
 
+def peak_argmin(scores: Tensor, reach: int = 2) -> Tensor:
+    """Soft argmin over the best candidate and its neighbours alone.
+
+    Where two surfaces meet, the distribution has two peaks and equation 7 predicts a disparity between them
+    that belongs to neither.  This one takes the higher peak, as the sub-pixel MAP estimate of Tulyakov et al.
+    (NeurIPS 2018).  Its gradient moves the peak within the window; only a loss on the scores can teach a
+    network another peak.
+
+    Args:
+        scores: [B, D, H, W].
+        reach: Candidates that count on either side of the best one.
+
+    Returns:
+        [B, H, W], float32 at least, in candidates: pixels of this grid.
+    """
+    scores = at_least_float32(scores)
+    candidates = torch.arange(scores.shape[1], device=scores.device).view(1, -1, 1, 1)
+    outside = (candidates - scores.argmax(dim=1, keepdim=True)).abs() > reach
+    return soft_argmin(scores.masked_fill(outside, -torch.inf))
+
+
 def expected_candidate(probability: Tensor) -> Tensor:
     """Sum of d · p(d) over the candidates of [B, D, H, W]."""
     candidates = torch.arange(probability.shape[1], dtype=probability.dtype, device=probability.device)
@@ -27,14 +48,15 @@ def expected_candidate(probability: Tensor) -> Tensor:
     return (probability * candidates.view(-1, 1, 1)).sum(dim=1)
 
 
-def confidence(scores: Tensor, reach: int = 1) -> Tensor:
+def confidence(scores: Tensor, predicted: Tensor, reach: int = 1) -> Tensor:
     """Probability that the truth lies within `reach` candidates of the predicted one.
 
-    Soft argmin is only meaningful where the distribution has one peak; this is the share of the probability
-    that stands around the prediction, and so falls where matches are ambiguous or spread out.
+    A prediction is only meaningful where the distribution has one peak; this is the share of the probability
+    that stands around it, and so falls where matches are ambiguous or spread out.
 
     Args:
         scores: [B, D, H, W].
+        predicted: The disparity that was regressed from them, [B, H, W] in candidates.
         reach: Candidates to count on either side of the prediction.
 
     Returns:
@@ -42,7 +64,7 @@ def confidence(scores: Tensor, reach: int = 1) -> Tensor:
     """
     probability = torch.softmax(at_least_float32(scores), dim=1)
     candidates = torch.arange(scores.shape[1], dtype=probability.dtype, device=scores.device)
-    distance = (candidates.view(1, -1, 1, 1) - expected_candidate(probability).unsqueeze(1)).abs()
+    distance = (candidates.view(1, -1, 1, 1) - predicted.unsqueeze(1)).abs()
     # Linear at the edge of the window, so that the confidence is continuous in the prediction.
     near = (reach + 1 - distance).clamp(0, 1)
     return (probability * near).sum(dim=1).clamp(0, 1)
@@ -53,3 +75,10 @@ class SoftArgmin(nn.Module):
 
     def forward(self, scores: Tensor) -> Tensor:
         return soft_argmin(scores)
+
+
+class PeakArgmin(nn.Module):
+    """`peak_argmin` as a part of a network."""
+
+    def forward(self, scores: Tensor) -> Tensor:
+        return peak_argmin(scores)

@@ -50,6 +50,7 @@ class Checkpoint:
             raise AanetError(f"{self.source} holds no training heads; load it without them.")
         with torch.device("meta"):  # no need for random weights that are replaced at once
             network = zoo.card(self.architecture.builder).build(self.architecture.max_disparity, wanted)
+        zoo.regress_by(network, self.architecture.regression)
         state = self.state
         if self.architecture.training_heads and not wanted:
             heads = _head_keys(self.architecture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -47,13 +47,14 @@ from aanet.models.refinement import (
     hourglass_refinement,
     stereodrnet_refinement,
 )
-from aanet.models.regression import SoftArgmin
+from aanet.models.regression import PeakArgmin, SoftArgmin
 
 Builder = Callable[[int, bool], StereoNetwork]
 Intra = Callable[[int], IntraScaleAggregation]
 
 REGULAR_MODULES = 3  # AAModules with an ordinary 3×3 window
 SPARSE_MODULES = 3  # AAModules with adaptive sampling points
+REGRESSIONS: dict[str, type[nn.Module]] = {"soft_argmin": SoftArgmin, "peak": PeakArgmin}
 
 
 def aanet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
@@ -314,6 +315,7 @@ def build(
     max_disparity: int = 192,
     training_heads: bool = False,
     initialisation: Literal["paper", "matching"] = "paper",
+    regression: str = "soft_argmin",
 ) -> StereoNetwork:
     """Build a network with fresh weights.
 
@@ -322,13 +324,27 @@ def build(
         max_disparity: Disparities from 0 to below this many pixels; an error names what is allowed.
         training_heads: Also predict at the coarser scales, as intermediate supervision needs.
         initialisation: "paper", or "matching" to start the aggregation of an AA network as the identity.
+        regression: "soft_argmin" (equation 7), or "peak" for its highest peak alone.
     """
     network = card(name).build(max_disparity, training_heads)
+    regress_by(network, regression)
     if initialisation == "matching":
         initialise_for_matching(network)
     elif initialisation != "paper":
         raise AanetError(f"The initialisation must be 'paper' or 'matching', not {initialisation!r}.")
     return to_channels_last(network)
+
+
+def regress_by(network: StereoNetwork, regression: str) -> None:
+    """Let a network regress its disparity in another way than it was built with; no weight depends on it."""
+    if regression == network.architecture.regression:
+        return
+    if regression not in REGRESSIONS:
+        raise AanetError(f"The regression must be one of {', '.join(REGRESSIONS)}, not {regression!r}.")
+    if not isinstance(network.regression, tuple(REGRESSIONS.values())):
+        raise AanetError(f"{network.architecture.builder} has a regression of its own, which stays as it is.")
+    network.regression = REGRESSIONS[regression]()
+    network.architecture = replace(network.architecture, regression=regression)
 
 
 def to_channels_last(network: StereoNetwork) -> StereoNetwork:

@@ -57,6 +57,7 @@ def build_network(recipe: Recipe) -> StereoNetwork:
         max_disparity=spec.max_disparity,
         training_heads=True,
         initialisation=spec.initialisation,
+        regression=spec.regression,
     )
     if spec.start_from:
         start_from(network, weights.load(spec.start_from))

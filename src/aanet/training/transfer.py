@@ -1,4 +1,4 @@
-"""Weights from one network into another that differs at most in the heads that only training needs."""
+"""Weights from one network into another that differs at most in what has none, or in training heads."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
 def without_training_heads(network: StereoNetwork, state: dict[str, Tensor]) -> StereoNetwork:
     """The network that predicts, on the weights in `state`, on the device they are on."""
     architecture = network.architecture
-    plain = zoo.build(architecture.builder, max_disparity=architecture.max_disparity)
+    plain = zoo.build(
+        architecture.builder,
+        max_disparity=architecture.max_disparity,
+        regression=architecture.regression,
+    )
     plain.load_state_dict({name: state[name] for name in plain.state_dict()})
     return plain.to(next(network.parameters()).device).eval()

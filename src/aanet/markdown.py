@@ -1,0 +1,11 @@
+"""Tables in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table: names in its first column, figures to the right in the others."""
+    marks = ["---", *["---:"] * (len(headings) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in (headings, marks, *rows)]
