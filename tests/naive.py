@@ -196,15 +196,16 @@ def soft_argmin(scores: Tensor) -> Tensor:
 
 
 def peak_argmin(scores: Tensor, reach: int = 2) -> Tensor:
-    """Equation 7 over the best candidate and its neighbours."""
+    """Equation 7 over the candidates around the peak, which five times the scores point to."""
     result = torch.zeros_like(scores[:, 0])
     for b in range(scores.shape[0]):
         for h in range(scores.shape[2]):
             for w in range(scores.shape[3]):
-                values = scores[b, :, h, w].tolist()
-                best = values.index(max(values))
-                near = range(max(best - reach, 0), min(best + reach + 1, len(values)))
-                powers = {d: torch.exp(scores[b, d, h, w]) for d in near}
+                values = [5 * value for value in scores[b, :, h, w].tolist()]
+                sharp = [math.exp(value - max(values)) for value in values]
+                peak = sum(d * power for d, power in enumerate(sharp)) / sum(sharp)
+                shares = {d: min(max(reach + 1 - abs(d - peak), 0), 1) for d in range(len(values))}
+                powers = {d: share * torch.exp(scores[b, d, h, w]) for d, share in shares.items()}
                 expected = sum_of(d * power for d, power in powers.items()) / sum_of(powers.values())
                 result = result.index_put(tuple(map(torch.tensor, (b, h, w))), expected)
     return result

@@ -117,6 +117,17 @@ def test_at_another_scale_values_and_size_are_those_of_the_image():
     np.testing.assert_allclose(result.confidence[:, 2:-2], ramp[:, 2:-2], atol=2e-3)
 
 
+def test_small_images_are_enlarged_where_the_weights_ask_for_it():
+    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, enlarge_below=200))
+    result = faked(engine)(*plane(96, 192, 8), inspect=False)
+    assert engine.shapes == [(1, 3, 144, 288)]
+    np.testing.assert_allclose(result.disparity, 5 / 1.5, rtol=1e-6)  # the fake says 5 at any size
+    engine.shapes.clear()
+    faked(engine)(*plane(96, 204, 8), inspect=False)  # wide enough
+    faked(engine)(*plane(96, 192, 8), scale=1.0, inspect=False)  # asked for
+    assert engine.shapes == [(1, 3, 96, 204), (1, 3, 96, 192)]
+
+
 def test_real_matching_at_half_the_size(matcher):
     result = matcher(*plane(200, 400, 16), scale=0.5, inspect=False)
     assert np.median(np.abs(result.disparity[:, 48:] - 16)) < 0.3

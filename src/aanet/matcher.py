@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 Source = AnyImage | str | os.PathLike[str]
 TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
+Scale = float | Literal["auto"]
 
 OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
+ENLARGED = 1.5  # times the size at which small images are matched with weights that ask for it
 RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
 
 
@@ -94,7 +96,7 @@ class StereoMatcher:
         right: Source,
         *,
         camera: StereoCamera | None = None,
-        scale: float = 1.0,
+        scale: Scale = "auto",
         check: bool = False,
         tile: TileChoice = "auto",
         inspect: bool = True,
@@ -106,7 +108,7 @@ class StereoMatcher:
             right: The same for the right camera.
             camera: Geometry for depth and points.
             scale: Match at this many times the size; disparities are still in pixels of the given images.
-                0.5 is four times as fast and reaches twice as far.
+                0.5 is four times as fast and reaches twice as far.  "auto" is what `scale_for` says.
             check: Also match from right to left, and mark what does not agree as occluded.
             tile: Height and width that the network sees at once; None: the whole image; "auto": the whole
                 image if it needs at most half of the free memory.
@@ -122,13 +124,13 @@ class StereoMatcher:
         pairs: Sequence[tuple[Source, Source]],
         *,
         camera: StereoCamera | None = None,
-        scale: float = 1.0,
+        scale: Scale = "auto",
         check: bool = False,
         tile: TileChoice = "auto",
         inspect: bool = True,
     ) -> list[StereoResult]:
         """Match several pairs; those of one size go through the network together.  Arguments as in a call."""
-        if not 0 < scale <= 8:
+        if scale != "auto" and not 0 < scale <= 8:
             raise AanetError(f"The scale must be above 0 and at most 8; got {scale}.")
         images = [(_load(left), _load(right)) for left, right in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -145,11 +147,17 @@ class StereoMatcher:
                 results[index] = result
         return [results[index] for index in range(len(images))]
 
+    def scale_for(self, width: int) -> float:
+        """The scale "auto" for images of this width: 1, or more for small ones if the weights ask for it."""
+        return ENLARGED if width < self.facts.enlarge_below else 1.0
+
     def _match_group(
-        self, pairs: list[tuple[AnyImage, AnyImage]], scale: float, check: bool, tile: TileChoice
+        self, pairs: list[tuple[AnyImage, AnyImage]], scale: Scale, check: bool, tile: TileChoice
     ) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
+        if scale == "auto":
+            scale = self.scale_for(pairs[0][0].shape[1])
         left, right = (
             np.stack([as_rgb_float(pair[side]).transpose(2, 0, 1) for pair in pairs]) for side in (0, 1)
         )  # [B, 3, H, W]

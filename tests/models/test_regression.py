@@ -124,15 +124,18 @@ def test_peak_argmin_has_values_and_gradients_of_the_loop(reach: int) -> None:
     )
 
 
-def test_peak_argmin_gradcheck() -> None:
-    assert torch.autograd.gradcheck(peak_argmin, random_scores(1, 9, 2, 2).requires_grad_())
-
-
 def test_between_two_surfaces_the_peak_stays_on_one_of_them() -> None:
     scores = torch.zeros(1, 32, 1, 1)
-    scores[:, 4], scores[:, 24] = 30, 30.1
-    assert 4 < soft_argmin(scores).item() < 24
-    assert peak_argmin(scores).item() == pytest.approx(24, abs=1e-6)
+    scores[:, 4], scores[:, 24] = 30, 32
+    assert 4 < soft_argmin(scores).item() < 22
+    assert peak_argmin(scores).item() == pytest.approx(24, abs=1e-3)
+
+
+def test_rounding_cannot_make_the_peak_jump() -> None:
+    scores = random_scores(1, 64, 40, 40)
+    noise = 1e-5 * torch.randn(scores.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    moved = (peak_argmin(scores + noise) - peak_argmin(scores)).abs().max().item()
+    assert 0 < moved < 0.05  # flat scores: peaks that tie lie up to 63 candidates apart
 
 
 def test_a_peak_is_regressed_in_float32() -> None:

@@ -53,7 +53,12 @@ def predict(
     metres_per_unit: Annotated[
         float, typer.Option(help="Length unit of an OpenCV calibration: 0.001 for millimetres.")
     ] = 1.0,
-    scale: Annotated[float, typer.Option(help="Match at so many times the size; 0.5 reaches further.")] = 1.0,
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            help="Match at so many times the size; 0.5 reaches further. Not given: as suits the weights."
+        ),
+    ] = None,
     tile: Annotated[
         str, typer.Option(help="auto, none, or what the network sees at once, as HEIGHTxWIDTH.")
     ] = "auto",
@@ -94,7 +99,7 @@ def predict(
             device=device,
             threads=threads,
         )
-    options = {"scale": scale, "check": check, "tile": pieces}
+    options = {"scale": "auto" if scale is None else scale, "check": check, "tile": pieces}
     job = _Job(matcher, output, wanted, prepare, strict, resume, options)
     summary = _run(job, pairs)
     _report(summary, matcher, output, as_json)

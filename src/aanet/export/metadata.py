@@ -58,6 +58,7 @@ class Description:
             "minimum_size": str(self.facts.minimum_size),
             "max_disparity": str(self.facts.max_disparity),
             "candidate_step": str(self.facts.candidate_step),
+            "enlarge_below": str(self.facts.enlarge_below),
             "deformable_convolution": self.deformable_convolution,
             "storage": self.storage,
             "aanet_version": aanet.__version__,
@@ -75,6 +76,7 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
         raise AanetError(f"{path} has the format {found}; this version of aanet reads {FORMAT}.")
     try:
         height, _, width = properties["size"].partition("x")
+        size = None if properties["size"] == DYNAMIC else (int(height), int(width))
         return Description(
             facts=NetworkFacts(
                 name=properties["network"],
@@ -82,9 +84,11 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
                 candidate_step=int(properties["candidate_step"]),
                 size_multiple=int(properties["size_multiple"]),
                 minimum_size=int(properties["minimum_size"]),
+                # A file for one size cannot take another.
+                enlarge_below=0 if size else int(properties.get("enlarge_below", 0)),
             ),
             weights=properties["weights"],
-            size=None if properties["size"] == DYNAMIC else (int(height), int(width)),
+            size=size,
             deformable_convolution=properties["deformable_convolution"],
             storage=properties["storage"],
         )

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from aanet.ops.precision import at_least_float32
 
+SHARPENING = 5.0  # how much more the peak counts than in equation 7 when it is looked for
+
 
 def soft_argmin(scores: Tensor) -> Tensor:
     """Expected candidate under the softmax of the scores (eq. 7); a high score means a good match.
@@ -21,24 +23,23 @@ def soft_argmin(scores: Tensor) -> Tensor:
 
 
 def peak_argmin(scores: Tensor, reach: int = 2) -> Tensor:
-    """Soft argmin over the best candidate and its neighbours alone.
+    """Soft argmin over the highest peak of the distribution alone.
 
     Where two surfaces meet, the distribution has two peaks and equation 7 predicts a disparity between them
-    that belongs to neither.  This one takes the higher peak, as the sub-pixel MAP estimate of Tulyakov et al.
-    (NeurIPS 2018).  Its gradient moves the peak within the window; only a loss on the scores can teach a
-    network another peak.
+    that belongs to neither.  This one takes the higher peak, much as the sub-pixel MAP estimate of Tulyakov
+    et al. (NeurIPS 2018), but it is continuous in the scores, so that engines which round differently agree.
+    Its gradient moves the peak within the window; only a loss on the scores can teach another peak.
 
     Args:
         scores: [B, D, H, W].
-        reach: Candidates that count on either side of the best one.
+        reach: Candidates that count on either side of the peak.
 
     Returns:
         [B, H, W], float32 at least, in candidates: pixels of this grid.
     """
     scores = at_least_float32(scores)
-    candidates = torch.arange(scores.shape[1], device=scores.device).view(1, -1, 1, 1)
-    outside = (candidates - scores.argmax(dim=1, keepdim=True)).abs() > reach
-    return soft_argmin(scores.masked_fill(outside, -torch.inf))
+    peak = soft_argmin(SHARPENING * scores.detach())  # lets the highest peak win
+    return soft_argmin(scores + _near(scores, peak, reach).log())
 
 
 def expected_candidate(probability: Tensor) -> Tensor:
@@ -63,11 +64,17 @@ def confidence(scores: Tensor, predicted: Tensor, reach: int = 1) -> Tensor:
         [B, H, W] in 0 … 1.
     """
     probability = torch.softmax(at_least_float32(scores), dim=1)
-    candidates = torch.arange(scores.shape[1], dtype=probability.dtype, device=scores.device)
-    distance = (candidates.view(1, -1, 1, 1) - predicted.unsqueeze(1)).abs()
-    # Linear at the edge of the window, so that the confidence is continuous in the prediction.
-    near = (reach + 1 - distance).clamp(0, 1)
-    return (probability * near).sum(dim=1).clamp(0, 1)
+    return (probability * _near(probability, predicted, reach)).sum(dim=1).clamp(0, 1)
+
+
+def _near(scores: Tensor, disparity: Tensor, reach: int) -> Tensor:
+    """A window over the candidates of `scores` around a disparity [B, H, W]: 1 within `reach`, else 0.
+
+    Linear at its edge, so that it is continuous in the disparity.
+    """
+    candidates = torch.arange(scores.shape[1], dtype=scores.dtype, device=scores.device)
+    distance = (candidates.view(1, -1, 1, 1) - disparity.unsqueeze(1)).abs()
+    return (reach + 1 - distance).clamp(0, 1)
 
 
 class SoftArgmin(nn.Module):

@@ -78,14 +78,15 @@ async def disparity(
         ),
     ] = None,
     scale: Annotated[
-        float,
+        float | None,
         Query(
             gt=0,
             le=4,
-            description="Match at so many times the size; 0.5 reaches twice as far.",
+            description="Match at so many times the size; 0.5 reaches twice as far. "
+            "As suits the model if not given.",
             examples=[1.0],
         ),
-    ] = 1.0,
+    ] = None,
     check: Annotated[
         bool, Query(description="Also match right to left and mark what does not agree.", examples=[False])
     ] = False,
@@ -107,6 +108,7 @@ async def models(service: Current) -> ModelList:
             name=model.name,
             default=model is default,
             max_disparity=None if model.matcher is None else model.matcher.facts.max_disparity,
+            enlarge_below=0 if model.matcher is None else model.matcher.facts.enlarge_below,
             engine=None if model.matcher is None else model.matcher.engine.description,
             seconds_per_megapixel=model.seconds_per_megapixel,
             taken=model.worker.taken,

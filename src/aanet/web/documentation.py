@@ -33,6 +33,11 @@ class ModelFacts(BaseModel):
     max_disparity: int | None = Field(
         description="Pixels it searches; null until it is first used.", examples=[192]
     )
+    enlarge_below: int = Field(
+        description="Images narrower than this are enlarged before matching, unless a scale is given; "
+        "0 until it is first used.",
+        examples=[0],
+    )
     engine: str | None = Field(description="What computes it; null until it is first used.")
     seconds_per_megapixel: float | None = Field(
         description="Of late; null until it is first used.", examples=[1.9]

@@ -34,7 +34,7 @@ class Wish:
 
     format: Format
     max_disparity: int | None
-    scale: float
+    scale: float | None  # None: as suits the model
     check: bool
 
 
@@ -81,7 +81,7 @@ class Service:
 
     def _require_affordable(self, pair: Pair, wish: Wish) -> None:
         require_possible(wish.format, pair.camera is not None, wish.check)
-        pixels = pair.width * pair.height * wish.scale**2
+        pixels = pair.width * pair.height * (wish.scale or 1.0) ** 2
         if pixels > self.settings.max_pixels:
             limit = f"{self.settings.max_pixels / 1e6:g}"
             message = f"At that scale the images have {pixels / 1e6:.1f} megapixels; {limit} are taken here."
@@ -120,14 +120,15 @@ def _match(model: ServedModel, pair: Pair, wish: Wish, metrics: Metrics, submitt
     try:
         left, right = pair.decode()
         moments.append(time.perf_counter())
-        result = matcher(left, right, camera=pair.camera, scale=wish.scale, check=wish.check)
+        scale = wish.scale or matcher.scale_for(left.shape[1])
+        result = matcher(left, right, camera=pair.camera, scale=scale, check=wish.check)
     except AanetError as error:
         raise unusable("cannot_match", str(error)) from None
     moments.append(time.perf_counter())
     encoded = encode(result, wish.format)
     moments.append(time.perf_counter())
     metrics.match_seconds.labels(model.name).observe(result.seconds)
-    model.learn_speed(result.seconds, round(pair.width * pair.height * wish.scale**2) * (1 + wish.check))
+    model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + wish.check))
     spans = [1000 * (after - before) for before, after in pairwise(moments)]
     names = ("queue", "decode", "match", "encode")
     camera = describe_camera(result)

@@ -66,7 +66,9 @@ async function useExample() {
   }
 }
 
-const query = (model) => ({ model, scale: $("scale").value, check: $("check").checked });
+const query = (model) => ({
+  model, check: $("check").checked, ...($("scale").value && { scale: $("scale").value }),
+});
 
 /** Run one request with progress; undefined if it failed or was cancelled. */
 async function request(files, model, name) {

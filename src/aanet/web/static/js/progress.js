@@ -1,5 +1,6 @@
 // How far a request is: what was sent is known, what matching takes is estimated from earlier ones.
 
+const ENLARGED = 1.5; // as in aanet.matcher
 const $ = (id) => document.getElementById(id);
 
 export class Progress {
@@ -20,7 +21,8 @@ export class Progress {
     if (!model || !model.seconds_per_megapixel) return;
     try {
       const bitmap = await createImageBitmap(files.left);
-      const megapixels = (bitmap.width * bitmap.height * scale ** 2) / 1e6;
+      const times = Number(scale) || (bitmap.width < model.enlarge_below ? ENLARGED : 1);
+      const megapixels = (bitmap.width * bitmap.height * times ** 2) / 1e6;
       this.expected = megapixels * model.seconds_per_megapixel * (check ? 2 : 1) * (1 + this.waiting);
       bitmap.close();
     } catch {
