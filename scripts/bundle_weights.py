@@ -20,14 +20,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from aanet import markdown
 from aanet.data.atomic import atomic_path
 from aanet.data.datasets import open_dataset
 from aanet.data.motorcycle import motorcycle
 from aanet.data.sample import StereoSample
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
-from aanet.matcher import StereoMatcher
-from aanet.models import weights, zoo
+from aanet.matcher import ENLARGED, Scale, StereoMatcher
+from aanet.models import StereoNetwork, weights, zoo
 from aanet.weight_files import BUNDLED
 
 SETS = {
@@ -38,6 +39,7 @@ SETS = {
 }
 METRICS = {"epe": "EPE", "bad2": "bad-2", "d1": "D1", "edge_epe": "EPE at edges"}
 EDGE_WIDTH = 7  # within 3 px of a disparity edge
+OWN_SIZE = "at scale 1"  # the key of the scores of images that are not enlarged
 DENSE = 0.5  # share of pixels with truth; LiDAR gives a fifth
 Scores = dict[str, dict[str, float]]
 
@@ -58,15 +60,20 @@ def main() -> None:
         "steps": int(source.facts["steps"]),
         "released": date.today().isoformat(),
         "licence": "Apache-2.0",
+        "enlarge_below": arguments.enlarge_below,
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
     weights.save(network, target, facts, torch.float16)
-    matchers = {name: StereoMatcher(name), "sgbm": StereoMatcher("sgbm")}
-    facts["scores"] = {which: score(matcher, arguments) for which, matcher in matchers.items()}
+    matcher = StereoMatcher(name)
+    facts["scores"] = {
+        name: score(matcher, arguments),
+        OWN_SIZE: score(matcher, arguments, scale=1.0),
+        "sgbm": score(StereoMatcher("sgbm"), arguments),
+    }
     weights.save(network, target, facts, torch.float16)
     with atomic_path(target.with_suffix(".md")) as temporary:
-        temporary.write_text(card(name, facts, target.stat().st_size), encoding="utf-8")
+        temporary.write_text(card(network, facts, target.stat().st_size), encoding="utf-8")
     print(json.dumps(facts["scores"], indent=2))
 
 
@@ -79,12 +86,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--hours", type=float, required=True, help="of training in all")
     parser.add_argument("--hardware", default="two CPU cores")
     parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
+    parser.add_argument(
+        "--enlarge-below", type=int, default=0, help="width below which images are matched enlarged"
+    )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)
     return parser.parse_args()
 
 
-def score(matcher: StereoMatcher, arguments: argparse.Namespace) -> Scores:
+def score(matcher: StereoMatcher, arguments: argparse.Namespace, scale: Scale = "auto") -> Scores:
     """Every metric of every set, averaged over images."""
     sets: dict[str, Callable[[], Iterable[StereoSample]]] = {
         "motorcycle": lambda: [motorcycle()],
@@ -94,7 +104,7 @@ def score(matcher: StereoMatcher, arguments: argparse.Namespace) -> Scores:
     }
     scores: Scores = {}
     for name, samples in sets.items():
-        each = [score_pair(matcher, sample) for sample in samples()]
+        each = [score_pair(matcher, sample, scale) for sample in samples()]
         known = [metric for metric in METRICS if all(metric in s for s in each)]
         scores[name] = {metric: round(fmean(s[metric] for s in each), 3) for metric in known}
     return scores
@@ -107,12 +117,13 @@ def pairs(dataset: str, root: Path, prefixes: tuple[str, ...], **options: Any) -
             yield sample
 
 
-def score_pair(matcher: StereoMatcher, sample: StereoSample) -> dict[str, float]:
+def score_pair(matcher: StereoMatcher, sample: StereoSample, scale: Scale = "auto") -> dict[str, float]:
     """The metrics of one pair over all pixels with truth; sparse truth cannot tell where edges are."""
     truth, valid = sample.disparity, sample.valid
     assert truth is not None
     assert valid is not None
-    disparity, given = matcher(sample.left, sample.right, inspect=False).disparity, np.ones_like(valid)
+    result = matcher(sample.left, sample.right, scale=scale, inspect=False)
+    disparity, given = result.disparity, np.ones_like(valid)
     everywhere = error_sums(disparity, truth, valid, given)
     scores = {"epe": everywhere.epe, "bad2": everywhere.bad(2.0), "d1": everywhere.d1}
     edges = valid & near_edges(truth, valid, EDGE_WIDTH)
@@ -124,7 +135,7 @@ def score_pair(matcher: StereoMatcher, sample: StereoSample) -> dict[str, float]
 CARD = """\
 # {title}, as bundled
 
-{megabytes:.1f} MB of float16, disparities below 192 pixels.
+{megabytes:.1f} MB of float16, disparities below 192 pixels. {network}
 
 - **Trained on** {trained_on}.
 - **For** {hours:g} hours on {hardware}, in parts that docs/training.md lists, as in `{recipe}`; digest of
@@ -134,11 +145,9 @@ CARD = """\
 
 Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the
 float16 file beside SGBM (`StereoMatcher("sgbm")`) in one run. Errors are in pixels, bad-2 and D1 in percent;
-edges: within 3 pixels of a jump in disparity. Bold: better than SGBM.
+edges: within 3 pixels of a jump in disparity. Bold: better than SGBM. "At scale 1": with `scale=1`, faster.
 
-| set | metric | {title} | SGBM |
-|---|---|---|---|
-{rows}
+{table}
 
 ## Limits
 
@@ -151,21 +160,35 @@ edges: within 3 pixels of a jump in disparity. Bold: better than SGBM.
 """
 
 
-def card(name: str, facts: dict[str, Any], size: int) -> str:
+REGRESSIONS = {
+    "soft_argmin": "Disparities are regressed by soft argmin, as published.",
+    "peak": "The network is the published one, but its disparity is that of the highest peak (`peak`).",
+}
+
+
+def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
     """What the weights are, in words."""
-    ours, sgbm = facts["scores"][name], facts["scores"]["sgbm"]
+    name, title = network.architecture.builder, zoo.card(network.architecture.builder).title
+    ours, plain, sgbm = (facts["scores"][key] for key in (name, OWN_SIZE, "sgbm"))
     rows = []
     for key, label in SETS.items():
-        for metric in ours[key]:
-            mark = "**" if ours[key][metric] < sgbm[key][metric] else ""
-            value = f"{mark}{ours[key][metric]:.2f}{mark}"
-            rows.append(f"| {label} | {METRICS[metric]} | {value} | {sgbm[key][metric]:.2f} |")
+        for metric, best in sgbm[key].items():
+            cells = [
+                f"**{v:.2f}**" if v < best else f"{v:.2f}" for v in (ours[key][metric], plain[key][metric])
+            ]
+            rows.append([label, METRICS[metric], *cells, f"{best:.2f}"])
     worse = sum(ours[key][metric] >= sgbm[key][metric] for key in SETS for metric in ours[key])
     verdict = "It is better than SGBM in every figure above."
     if worse:
         verdict = f"In {worse} of {len(rows)} figures above it is worse than SGBM: more training is needed."
-    title = zoo.card(name).title
-    return CARD.format(title=title, verdict=verdict, megabytes=size / 1e6, rows="\n".join(rows), **facts)
+    about = REGRESSIONS[network.architecture.regression]
+    if facts["enlarge_below"]:
+        about += (
+            f" Images narrower than {facts['enlarge_below']} pixels are matched at {ENLARGED} times the size."
+        )
+    table = markdown.table(["set", "metric", title, OWN_SIZE, "SGBM"], rows)
+    words = {"title": title, "verdict": verdict, "network": about, "table": "\n".join(table)}
+    return CARD.format(megabytes=size / 1e6, **words, **facts)
 
 
 if __name__ == "__main__":

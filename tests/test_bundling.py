@@ -48,7 +48,16 @@ def test_a_run_becomes_a_scored_file_with_a_card(
     )
     middlebury = layouts.middlebury2006(tmp_path / "middlebury")
     kitti = layouts.kitti2015(tmp_path / "kitti", frames=(0, 1))
-    arguments = ["--hours", "1.5", "--middlebury", str(middlebury), "--kitti", str(kitti)]
+    arguments = [
+        "--hours",
+        "1.5",
+        "--enlarge-below",
+        "200",
+        "--middlebury",
+        str(middlebury),
+        "--kitti",
+        str(kitti),
+    ]
     monkeypatch.setattr(sys, "argv", ["bundle_weights.py", str(run), *arguments])
     script.main()
     assert weight_files.bundled_names() == ["stereonet_aa"]
@@ -59,6 +68,12 @@ def test_a_run_becomes_a_scored_file_with_a_card(
         assert all(value >= 0 for metrics in scores.values() for value in metrics.values())
     # The same image twice has no disparity anywhere: SGBM finds that, and is off by all of the truth.
     assert facts["scores"]["sgbm"]["motorcycle"]["epe"] == pytest.approx((50 * 4 + 46 * 8) / 96, abs=0.5)
+    # Every image here is narrow, so it is matched enlarged unless that is turned off.
+    assert (
+        facts["enlarge_below"] == weights.load(weight_files.bundled_file("stereonet_aa")).enlarge_below == 200
+    )
+    assert facts["scores"]["stereonet_aa"] != facts["scores"][script.OWN_SIZE]
     card = weight_files.card_file("stereonet_aa").read_text(encoding="utf-8")
+    assert "narrower than 200 pixels are matched at 1.5 times" in card
     assert "1.5 hours" in card
     assert card.count("| KITTI 2015") == len(facts["scores"]["stereonet_aa"]["kitti2015"])
