@@ -27,7 +27,7 @@ from aanet.data.motorcycle import motorcycle
 from aanet.data.sample import StereoSample
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
-from aanet.matcher import ENLARGED, Scale, StereoMatcher
+from aanet.matcher import LARGEST_ENLARGEMENT, Scale, StereoMatcher
 from aanet.models import StereoNetwork, weights, zoo
 from aanet.weight_files import BUNDLED
 
@@ -60,7 +60,7 @@ def main() -> None:
         "steps": int(source.facts["steps"]),
         "released": date.today().isoformat(),
         "licence": "Apache-2.0",
-        "enlarge_below": arguments.enlarge_below,
+        "enlarge_to": arguments.enlarge_to,
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
@@ -87,7 +87,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--hardware", default="two CPU cores")
     parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
     parser.add_argument(
-        "--enlarge-below", type=int, default=0, help="width below which images are matched enlarged"
+        "--enlarge-to", type=int, default=0, help="width to which smaller images are enlarged"
     )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)
@@ -182,9 +182,10 @@ def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
     if worse:
         verdict = f"In {worse} of {len(rows)} figures above it is worse than SGBM: more training is needed."
     about = REGRESSIONS[network.architecture.regression]
-    if facts["enlarge_below"]:
+    if facts["enlarge_to"]:
         about += (
-            f" Images narrower than {facts['enlarge_below']} pixels are matched at {ENLARGED} times the size."
+            f" Images narrower than {facts['enlarge_to']} pixels are matched at that width, or at "
+            f"{LARGEST_ENLARGEMENT:g} times theirs."
         )
     table = markdown.table(["set", "metric", title, OWN_SIZE, "SGBM"], rows)
     words = {"title": title, "verdict": verdict, "network": about, "table": "\n".join(table)}

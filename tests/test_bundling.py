@@ -51,7 +51,7 @@ def test_a_run_becomes_a_scored_file_with_a_card(
     arguments = [
         "--hours",
         "1.5",
-        "--enlarge-below",
+        "--enlarge-to",
         "200",
         "--middlebury",
         str(middlebury),
@@ -69,11 +69,9 @@ def test_a_run_becomes_a_scored_file_with_a_card(
     # The same image twice has no disparity anywhere: SGBM finds that, and is off by all of the truth.
     assert facts["scores"]["sgbm"]["motorcycle"]["epe"] == pytest.approx((50 * 4 + 46 * 8) / 96, abs=0.5)
     # Every image here is narrow, so it is matched enlarged unless that is turned off.
-    assert (
-        facts["enlarge_below"] == weights.load(weight_files.bundled_file("stereonet_aa")).enlarge_below == 200
-    )
+    assert facts["enlarge_to"] == weights.load(weight_files.bundled_file("stereonet_aa")).enlarge_to == 200
     assert facts["scores"]["stereonet_aa"] != facts["scores"][script.OWN_SIZE]
     card = weight_files.card_file("stereonet_aa").read_text(encoding="utf-8")
-    assert "narrower than 200 pixels are matched at 1.5 times" in card
+    assert "narrower than 200 pixels are matched at that width" in card
     assert "1.5 hours" in card
     assert card.count("| KITTI 2015") == len(facts["scores"]["stereonet_aa"]["kitti2015"])

@@ -118,14 +118,15 @@ def test_at_another_scale_values_and_size_are_those_of_the_image():
 
 
 def test_small_images_are_enlarged_where_the_weights_ask_for_it():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, enlarge_below=200))
+    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, enlarge_to=288))
     result = faked(engine)(*plane(96, 192, 8), inspect=False)
     assert engine.shapes == [(1, 3, 144, 288)]
     np.testing.assert_allclose(result.disparity, 5 / 1.5, rtol=1e-6)  # the fake says 5 at any size
     engine.shapes.clear()
-    faked(engine)(*plane(96, 204, 8), inspect=False)  # wide enough
+    faked(engine)(*plane(96, 120, 8), inspect=False)  # twice and no more
+    faked(engine)(*plane(96, 300, 8), inspect=False)  # wide enough
     faked(engine)(*plane(96, 192, 8), scale=1.0, inspect=False)  # asked for
-    assert engine.shapes == [(1, 3, 96, 204), (1, 3, 96, 192)]
+    assert engine.shapes == [(1, 3, 192, 240), (1, 3, 96, 300), (1, 3, 96, 192)]
 
 
 def test_real_matching_at_half_the_size(matcher):

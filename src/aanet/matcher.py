@@ -30,7 +30,7 @@ TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
 Scale = float | Literal["auto"]
 
 OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
-ENLARGED = 1.5  # times the size at which small images are matched with weights that ask for it
+LARGEST_ENLARGEMENT = 2.0  # of small images, for weights that ask for it
 RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
 
 
@@ -148,8 +148,11 @@ class StereoMatcher:
         return [results[index] for index in range(len(images))]
 
     def scale_for(self, width: int) -> float:
-        """The scale "auto" for images of this width: 1, or more for small ones if the weights ask for it."""
-        return ENLARGED if width < self.facts.enlarge_below else 1.0
+        """The scale "auto" for images of this width: 1, or more for small ones if the weights ask for it.
+
+        A network that matches at a third of the image cannot see what is thinner than a few pixels.
+        """
+        return min(max(self.facts.enlarge_to / width, 1.0), LARGEST_ENLARGEMENT)
 
     def _match_group(
         self, pairs: list[tuple[AnyImage, AnyImage]], scale: Scale, check: bool, tile: TileChoice

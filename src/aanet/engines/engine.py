@@ -22,7 +22,7 @@ class NetworkFacts:
         candidate_step: Pixels between two candidates of the finest matching volume.
         size_multiple: What height and width must be multiples of.
         minimum_size: What height and width must at least be.
-        enlarge_below: Images narrower than this are better matched enlarged; 0 if none are.
+        enlarge_to: The width at which smaller images are better matched; 0 if they are not.
     """
 
     name: str
@@ -30,7 +30,7 @@ class NetworkFacts:
     candidate_step: int = 1
     size_multiple: int = 1
     minimum_size: int = 1
-    enlarge_below: int = 0
+    enlarge_to: int = 0
 
 
 class Engine(Protocol):

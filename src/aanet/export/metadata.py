@@ -58,7 +58,7 @@ class Description:
             "minimum_size": str(self.facts.minimum_size),
             "max_disparity": str(self.facts.max_disparity),
             "candidate_step": str(self.facts.candidate_step),
-            "enlarge_below": str(self.facts.enlarge_below),
+            "enlarge_to": str(self.facts.enlarge_to),
             "deformable_convolution": self.deformable_convolution,
             "storage": self.storage,
             "aanet_version": aanet.__version__,
@@ -85,7 +85,7 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
                 size_multiple=int(properties["size_multiple"]),
                 minimum_size=int(properties["minimum_size"]),
                 # A file for one size cannot take another.
-                enlarge_below=0 if size else int(properties.get("enlarge_below", 0)),
+                enlarge_to=0 if size else int(properties.get("enlarge_to", 0)),
             ),
             weights=properties["weights"],
             size=size,

@@ -82,7 +82,7 @@ class StereoNetwork(nn.Module):
         self.aggregation = aggregation
         self.regression = regression
         self.refinement = refinement
-        self.enlarge_below = 0  # pixels of width; weights may know better (see `NetworkFacts`)
+        self.enlarge_to = 0  # pixels; weights may know better (see `NetworkFacts`)
         self.size_multiple = math.lcm(
             features.size_multiple,
             features.scales[0] * getattr(aggregation, "size_multiple", 1),

@@ -57,7 +57,7 @@ class Checkpoint:
             state = {key: value for key, value in state.items() if key not in heads}
         _check_state(network, state, self.source)
         network.load_state_dict(state, assign=True)
-        network.enlarge_below = int(self.facts.get("enlarge_below", 0))
+        network.enlarge_to = int(self.facts.get("enlarge_to", 0))
         return zoo.to_channels_last(network).eval()
 
 

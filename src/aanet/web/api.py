@@ -108,7 +108,7 @@ async def models(service: Current) -> ModelList:
             name=model.name,
             default=model is default,
             max_disparity=None if model.matcher is None else model.matcher.facts.max_disparity,
-            enlarge_below=0 if model.matcher is None else model.matcher.facts.enlarge_below,
+            enlarge_to=0 if model.matcher is None else model.matcher.facts.enlarge_to,
             engine=None if model.matcher is None else model.matcher.engine.description,
             seconds_per_megapixel=model.seconds_per_megapixel,
             taken=model.worker.taken,

@@ -33,9 +33,9 @@ class ModelFacts(BaseModel):
     max_disparity: int | None = Field(
         description="Pixels it searches; null until it is first used.", examples=[192]
     )
-    enlarge_below: int = Field(
-        description="Images narrower than this are enlarged before matching, unless a scale is given; "
-        "0 until it is first used.",
+    enlarge_to: int = Field(
+        description="The width that narrower images are enlarged to before matching, at most twice, unless "
+        "a scale is given; 0 if they are not, and until it is first used.",
         examples=[0],
     )
     engine: str | None = Field(description="What computes it; null until it is first used.")
