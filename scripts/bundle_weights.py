@@ -184,8 +184,8 @@ def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
     about = REGRESSIONS[network.architecture.regression]
     if facts["enlarge_to"]:
         about += (
-            f" Images narrower than {facts['enlarge_to']} pixels are matched at that width, or at "
-            f"{LARGEST_ENLARGEMENT:g} times theirs."
+            f" Images narrower than {facts['enlarge_to']} pixels are enlarged to that width to be matched, "
+            f"at most {LARGEST_ENLARGEMENT:g} times."
         )
     table = markdown.table(["set", "metric", title, OWN_SIZE, "SGBM"], rows)
     words = {"title": title, "verdict": verdict, "network": about, "table": "\n".join(table)}

@@ -72,6 +72,6 @@ def test_a_run_becomes_a_scored_file_with_a_card(
     assert facts["enlarge_to"] == weights.load(weight_files.bundled_file("stereonet_aa")).enlarge_to == 200
     assert facts["scores"]["stereonet_aa"] != facts["scores"][script.OWN_SIZE]
     card = weight_files.card_file("stereonet_aa").read_text(encoding="utf-8")
-    assert "narrower than 200 pixels are matched at that width" in card
+    assert "narrower than 200 pixels are enlarged to that width" in card
     assert "1.5 hours" in card
     assert card.count("| KITTI 2015") == len(facts["scores"]["stereonet_aa"]["kitti2015"])

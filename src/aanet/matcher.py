@@ -30,7 +30,7 @@ TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
 Scale = float | Literal["auto"]
 
 OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
-LARGEST_ENLARGEMENT = 2.0  # of small images, for weights that ask for it
+LARGEST_ENLARGEMENT = 1.5  # of small images, for weights that ask for it
 RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
 
 

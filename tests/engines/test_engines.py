@@ -13,8 +13,9 @@ from aanet.engines.networks import load_network, random_network
 from aanet.engines.openvino_engine import OpenVINOEngine, threads_of_environment
 from aanet.engines.torch_engine import TorchEngine
 from aanet.errors import AanetError
-from aanet.models import weights
+from aanet.models import weights, zoo
 from matching_network import plane
+from small_networks import enliven
 
 
 def as_batch(*images: np.ndarray) -> list[np.ndarray]:
@@ -75,6 +76,17 @@ def test_every_other_kind_of_network_is_the_same_on_openvino(name):
     left, right = np.random.default_rng(0).random((2, 1, 3, height, width), np.float32)
     for one, other in zip(reference(left, right), openvino(left, right), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+def test_the_highest_peak_is_the_same_on_openvino():
+    network = random_network("stereonet_aa", 48)
+    enliven(network)
+    zoo.regress_by(network, "peak")
+    reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
+    for one, other in zip(
+        reference(*as_batch(*plane(96, 192, 8))), openvino(*as_batch(*plane(96, 192, 8))), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-2)
 
 
 def test_bf16_stays_near_float32_and_gives_float32(converted):

@@ -116,3 +116,16 @@ def test_the_hash_of_the_weights_is_that_of_their_file(tmp_path: Path) -> None:
     with pytest.raises(AanetError, match="holds the network stereonet_aa, not aanet"):
         open_network("aanet", path)
     assert open_network("stereonet_aa", "random", 24)[1] == "random"
+
+
+def test_a_file_enlarges_small_images_as_its_weights_do_unless_it_is_for_one_size() -> None:
+    facts = NetworkFacts("aanet", 192, 3, 12, 24, enlarge_to=1100)
+    for size, enlarge_to in ((None, 1100), ((48, 96), 0)):
+        again = parse(Description(facts, "random", size).properties(), Path("model.onnx"))
+        assert again.facts.enlarge_to == enlarge_to
+
+
+def test_files_from_before_there_was_a_choice_enlarge_nothing() -> None:
+    properties = Description(FACTS, "random").properties()
+    del properties["enlarge_to"]
+    assert parse(properties, Path("model.onnx")).facts == FACTS

@@ -1,6 +1,6 @@
 // How far a request is: what was sent is known, what matching takes is estimated from earlier ones.
 
-const LARGEST_ENLARGEMENT = 2; // as in aanet.matcher
+const LARGEST_ENLARGEMENT = 1.5; // as in aanet.matcher
 const $ = (id) => document.getElementById(id);
 
 export class Progress {
