@@ -101,6 +101,7 @@ def test_a_file_says_what_it_is(saved: Path) -> None:
         "builder": "stereonet_aa",
         "max_disparity": 48,
         "training_heads": False,
+        "regression": "soft_argmin",
     }
     assert json.loads(metadata["normalisation"])["mean"] == [0.485, 0.456, 0.406]
     checkpoint = weights.read(saved)
@@ -281,3 +282,15 @@ def test_a_header_whose_length_looks_like_a_pickle_is_no_pickle(tmp_path: Path, 
     missing = (int.from_bytes(start, "little") - plain) % 256 ** len(start)
     assert header_with(missing) == start
     assert weights.read(path).architecture == network.architecture
+
+
+def test_files_from_before_there_was_a_choice_of_regression_have_soft_argmin(
+    saved: Path, tmp_path: Path
+) -> None:
+    with safetensors.safe_open(saved, framework="pt") as file:
+        metadata, state = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    architecture = json.loads(metadata["architecture"])
+    del architecture["regression"]
+    older = tmp_path / "older.safetensors"
+    safetensors.torch.save_file(state, older, metadata | {"architecture": json.dumps(architecture)})
+    assert weights.load(older).architecture.regression == "soft_argmin"
