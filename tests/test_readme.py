@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from aanet import weight_files
 from aanet.cli.main import app
+from aanet.matcher import LARGEST_ENLARGEMENT
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -78,3 +79,21 @@ def test_the_scores_are_those_of_the_card() -> None:
         cells = [f"{ours['epe']:.2f}", f"{sgbm['epe']:.2f}"]
         cells += [f"{ours[percentage]:.1f} %", f"{sgbm[percentage]:.1f} %"]
         assert f"| {' | '.join(cells)} |" in README, place
+
+
+def test_what_it_says_of_enlarging_and_of_the_small_network_is_on_the_cards() -> None:
+    words = " ".join(README.split())
+    facts, small = weight_files.facts("aanet"), weight_files.facts("stereonet_aa")
+    assert f"in {facts['hours']:g} hours" in words
+    assert (
+        f"narrower than {facts['enlarge_to']} pixels are enlarged for it, at most {LARGEST_ENLARGEMENT:g}"
+        in words
+    )
+    plain = facts["scores"]["at scale 1"]["motorcycle"]
+    assert f"Motorcycle has {plain['epe']:.2f} and {plain['bad2']:.1f} %" in words
+    scores = small["scores"]["stereonet_aa"]
+    for place in ("motorcycle", "middlebury"):
+        assert f"{scores[place]['epe']:.2f} and {scores[place]['bad2']:.1f} %" in words, place
+    assert f"D1 {scores['kitti2015']['d1']:.1f} %" in words
+    sgbm = small["scores"]["sgbm"]
+    assert all(scores[place][metric] > sgbm[place][metric] for place in sgbm for metric in sgbm[place])
