@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 import pytest
 import torch
 from torch import nn
 
 from aanet.errors import AanetError
-from aanet.models import zoo
+from aanet.models import weights, zoo
 from aanet.models.network import StereoNetwork
 from aanet.training import stages
+from aanet.training.environment import build_network
 from aanet.training.losses import MatchingLoss
 from aanet.training.optimiser import make_optimiser, set_learning_rate
-from aanet.training.recipe import OptimiserSpec, StageSpec
+from aanet.training.recipe import DataSpec, NetworkSpec, OptimiserSpec, Recipe, StageSpec
 from aanet.training.transfer import start_from, without_training_heads
 
 SIZE = (48, 96)
@@ -177,3 +181,14 @@ def test_every_network_keeps_its_weights_without_its_training_heads(name: str) -
 def test_weights_of_another_network_are_refused(aanet: StereoNetwork) -> None:
     with pytest.raises(AanetError, match="are of stereonet_aa; the recipe trains aanet"):
         start_from(aanet, zoo.build("stereonet_aa", max_disparity=24))
+
+
+@pytest.mark.parametrize(("asked", "got"), [(None, "peak"), ("soft_argmin", "soft_argmin"), ("peak", "peak")])
+def test_training_goes_on_with_the_regression_of_the_weights_unless_told(
+    asked: Literal["soft_argmin", "peak"] | None, got: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "peak.safetensors"
+    weights.save(zoo.build("stereonet_aa", max_disparity=32, regression="peak"), file)
+    spec = NetworkSpec("stereonet_aa", 32, regression=asked, start_from=str(file))
+    recipe = Recipe(network=spec, data=(DataSpec("synthetic"),), stage=(stage(),))
+    assert build_network(recipe).architecture.regression == got

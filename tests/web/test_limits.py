@@ -13,6 +13,7 @@ import pytest
 from aanet.cli.serve import serve
 from aanet.data.images import AnyImage, decode_image, encode_image
 from aanet.errors import AanetError
+from aanet.web.service import affordable_scale
 
 if TYPE_CHECKING:
     from conftest import Server
@@ -67,6 +68,13 @@ def test_a_scale_is_not_a_way_around_the_limit(server: Server, whole_pair: dict[
     large = {side: encode_image(_doubled(whole_pair[side]), ".jpg") for side in ("left", "right")}
     message = assert_refused(server.match(large, scale=4), 413, "too_many_pixels")
     assert f"{pixels * 4 * 16 / 1e6:.1f} megapixels" in message
+
+
+@pytest.mark.parametrize(
+    ("pixels", "scale"), [(1_000_000, 1.5), (4_000_000, 2**0.5), (8_000_000, 1.0), (9_000_000, 1.0)]
+)
+def test_what_suits_a_matcher_is_not_one_either(pixels: int, scale: float) -> None:
+    assert affordable_scale(1.5, pixels, 8_000_000) == pytest.approx(scale)
 
 
 def _doubled(data: bytes) -> AnyImage:

@@ -52,15 +52,17 @@ def seed_everything(seed: int) -> None:
 def build_network(recipe: Recipe) -> StereoNetwork:
     """The network of a recipe with its training heads, on the weights that it starts from."""
     spec = recipe.network
+    source = weights.load(spec.start_from) if spec.start_from else None
+    inherited = "soft_argmin" if source is None else source.architecture.regression
     network = zoo.build(
         spec.name,
         max_disparity=spec.max_disparity,
         training_heads=True,
         initialisation=spec.initialisation,
-        regression=spec.regression,
+        regression=spec.regression or inherited,
     )
-    if spec.start_from:
-        start_from(network, weights.load(spec.start_from))
+    if source is not None:
+        start_from(network, source)
     return network
 
 

@@ -28,7 +28,8 @@ class NetworkSpec:
     name: str
     max_disparity: int = 192
     initialisation: Literal["paper", "matching"] = "paper"
-    regression: Literal["soft_argmin", "peak"] = "soft_argmin"  # equation 7, or its highest peak alone
+    # Equation 7, or its highest peak alone; when absent, what the weights to start from have.
+    regression: Literal["soft_argmin", "peak"] | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
 

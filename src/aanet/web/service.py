@@ -60,7 +60,7 @@ class Service:
                 place = held.enter_context(model.worker.place(_retry_after(model)))
                 pair = await self._upload(request, deadline)
                 self._require_affordable(pair, wish)
-                work = partial(_match, model, pair, wish, self.metrics, time.perf_counter())
+                work = partial(_match, model, pair, wish, self, time.perf_counter())
                 encoded, headers = await self._wait(request, place, work, deadline)
                 self.metrics.answers.labels(200).inc()
                 return Answer(encoded, headers, deadline, held.pop_all())
@@ -108,26 +108,32 @@ class Service:
         raise busy("timeout", message, _LONGEST_RETRY)
 
 
+def affordable_scale(wanted: float, pixels: int, max_pixels: int) -> float:
+    """A scale of at least 1 for an image within the limit; a narrow one may be too high to enlarge."""
+    return min(wanted, max(math.sqrt(max_pixels / pixels), 1.0))
+
+
 async def _until_gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _match(model: ServedModel, pair: Pair, wish: Wish, metrics: Metrics, submitted: float) -> _Done:
+def _match(model: ServedModel, pair: Pair, wish: Wish, service: Service, submitted: float) -> _Done:
     """The work itself, in the thread of the matcher."""
     moments = [submitted, time.perf_counter()]
     matcher = model.open_range(wish.max_disparity)
     try:
         left, right = pair.decode()
         moments.append(time.perf_counter())
-        scale = wish.scale or matcher.scale_for(left.shape[1])
+        suits = matcher.scale_for(pair.width)
+        scale = wish.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
         result = matcher(left, right, camera=pair.camera, scale=scale, check=wish.check)
     except AanetError as error:
         raise unusable("cannot_match", str(error)) from None
     moments.append(time.perf_counter())
     encoded = encode(result, wish.format)
     moments.append(time.perf_counter())
-    metrics.match_seconds.labels(model.name).observe(result.seconds)
+    service.metrics.match_seconds.labels(model.name).observe(result.seconds)
     model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + wish.check))
     spans = [1000 * (after - before) for before, after in pairwise(moments)]
     names = ("queue", "decode", "match", "encode")
