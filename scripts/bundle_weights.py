@@ -60,7 +60,7 @@ def main() -> None:
         "steps": int(source.facts["steps"]),
         "released": date.today().isoformat(),
         "licence": "Apache-2.0",
-        "enlarge_to": arguments.enlarge_to,
+        "enlarge_to": network.enlarge_to if arguments.enlarge_to is None else arguments.enlarge_to,
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
@@ -87,7 +87,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--hardware", default="two CPU cores")
     parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
     parser.add_argument(
-        "--enlarge-to", type=int, default=0, help="width to which smaller images are enlarged"
+        "--enlarge-to", type=int, help="width to which smaller images are enlarged; as the run's weights say"
     )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)

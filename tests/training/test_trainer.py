@@ -17,7 +17,7 @@ import torch
 from rich.console import Console
 
 from aanet.errors import AanetError
-from aanet.models import weights
+from aanet.models import weights, zoo
 from aanet.training import stages, step
 from aanet.training.checkpoint import checkpoints, load_checkpoint
 from aanet.training.recipe import Recipe
@@ -263,3 +263,14 @@ def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: P
         assert all(torch.equal(value, started.state_dict()[key]) for key, value in expected.items())
     with pytest.raises(AanetError, match="maximum disparity of 24; the recipe asks for 48"):
         trainer(make_recipe(ONE_STAGE, f"network.start_from={path}", "network.max_disparity=48"), None)
+
+
+def test_what_weights_ask_for_survives_training(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    """The width to enlarge to belongs to weights as used; losing it would change every prediction."""
+    network = zoo.build("stereonet_aa", max_disparity=24)
+    network.enlarge_to = 320
+    weights.save(network, tmp_path / "start.safetensors")
+    recipe = make_recipe(ONE_STAGE, f"network.start_from={tmp_path / 'start.safetensors'}")
+    trainer(recipe, tmp_path).run(steps_per_stage=1)
+    for name in ("weights", "weights-with-heads"):
+        assert weights.load(tmp_path / f"{name}.safetensors").enlarge_to == 320

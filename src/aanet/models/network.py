@@ -56,7 +56,7 @@ class Architecture:
     builder: str
     max_disparity: int
     training_heads: bool
-    regression: str = "soft_argmin"  # one of `zoo.REGRESSIONS`; files from before there was a choice lack it
+    regression: str = "soft_argmin"  # one of `REGRESSIONS`; files from before there was a choice lack it
 
 
 class StereoNetwork(nn.Module):

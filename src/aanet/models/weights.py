@@ -105,7 +105,8 @@ def save(
         key: (value.to(dtype) if value.dim() > 1 else value).detach().cpu().contiguous()
         for key, value in network.state_dict().items()
     }
-    write(Checkpoint(network.architecture, state, facts or {}), path)
+    of_network = {"enlarge_to": network.enlarge_to} if network.enlarge_to else {}
+    write(Checkpoint(network.architecture, state, of_network | (facts or {})), path)
 
 
 def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:

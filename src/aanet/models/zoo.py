@@ -13,12 +13,12 @@ from aanet.errors import AanetError
 from aanet.models.aggregation import (
     AdaptiveAggregation,
     AdaptiveAggregationModule,
-    CrossScaleAggregation,
     GANetAggregation,
     GCNetAggregation,
     IntraScaleAggregation,
     PSMNetAggregation,
     StereoNetAggregation,
+    stacks,
 )
 from aanet.models.aggregation.ganet3d import GuidanceNetwork, UpsampledRegression
 from aanet.models.cost_volume import (
@@ -47,34 +47,29 @@ from aanet.models.refinement import (
     hourglass_refinement,
     stereodrnet_refinement,
 )
-from aanet.models.regression import PeakArgmin, SoftArgmin
+from aanet.models.regression import REGRESSIONS, SoftArgmin
 
 Builder = Callable[[int, bool], StereoNetwork]
-Intra = Callable[[int], IntraScaleAggregation]
-
-REGULAR_MODULES = 3  # AAModules with an ordinary 3×3 window
-SPARSE_MODULES = 3  # AAModules with adaptive sampling points
-REGRESSIONS: dict[str, type[nn.Module]] = {"soft_argmin": SoftArgmin, "peak": PeakArgmin}
 
 
 def aanet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
     """The paper's network."""
-    return _on_aanet_features("aanet", max_disparity, training_heads, _with_isa_and_csa)
+    return _on_aanet_features("aanet", max_disparity, training_heads, stacks.with_isa_and_csa)
 
 
 def aanet_no_isa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
     """Ablation (table 1): every window is a regular 3×3 one, scales still talk to each other."""
-    return _on_aanet_features("aanet_no_isa", max_disparity, training_heads, _without_isa)
+    return _on_aanet_features("aanet_no_isa", max_disparity, training_heads, stacks.without_isa)
 
 
 def aanet_no_csa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
     """Ablation (table 1): sampling points adapt, but every scale is aggregated alone."""
-    return _on_aanet_features("aanet_no_csa", max_disparity, training_heads, _without_csa)
+    return _on_aanet_features("aanet_no_csa", max_disparity, training_heads, stacks.without_csa)
 
 
 def aanet_no_isa_csa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
     """Ablation (table 1): regular windows, and every scale alone."""
-    return _on_aanet_features("aanet_no_isa_csa", max_disparity, training_heads, _without_isa_and_csa)
+    return _on_aanet_features("aanet_no_isa_csa", max_disparity, training_heads, stacks.without_isa_and_csa)
 
 
 def aanet_plus(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
@@ -215,46 +210,10 @@ def _adaptive(
         Architecture(name, max_disparity, training_heads),
         features,
         CorrelationPyramid(candidates),
-        _with_isa_and_csa(candidates, training_heads),
+        stacks.with_isa_and_csa(candidates, training_heads),
         SoftArgmin(),
         refinement,
     )
-
-
-def _with_isa_and_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    return _cross_scale_stack(candidates, training_heads, IntraScaleAggregation.sparse)
-
-
-def _without_isa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    return _cross_scale_stack(candidates, training_heads, IntraScaleAggregation.regular)
-
-
-def _without_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    return _separate_stack(candidates, training_heads, IntraScaleAggregation.sparse)
-
-
-def _without_isa_and_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    return _separate_stack(candidates, training_heads, IntraScaleAggregation.regular)
-
-
-def _cross_scale_stack(candidates: list[int], training_heads: bool, late: Intra) -> AdaptiveAggregation:
-    """Six AAModules; only training needs more than the finest output of the last one."""
-    outputs = len(candidates) if training_heads else 1
-    intra = [IntraScaleAggregation.regular] * REGULAR_MODULES + [late] * SPARSE_MODULES
-    stack = []
-    for index, build_intra in enumerate(intra):
-        is_last = index == len(intra) - 1
-        cross = CrossScaleAggregation(candidates, outputs if is_last else len(candidates))
-        stack.append(AdaptiveAggregationModule([build_intra(count) for count in candidates], cross))
-    return AdaptiveAggregation(stack, candidates[:outputs])
-
-
-def _separate_stack(candidates: list[int], training_heads: bool, late: Intra) -> AdaptiveAggregation:
-    """Six AAModules without cross-scale aggregation: the coarser scales exist for their heads alone."""
-    used = candidates if training_heads else candidates[:1]
-    intra = [IntraScaleAggregation.regular] * REGULAR_MODULES + [late] * SPARSE_MODULES
-    stack = [AdaptiveAggregationModule([build(count) for count in used], nn.Identity()) for build in intra]
-    return AdaptiveAggregation(stack, used)
 
 
 def _pyramid_candidates(name: str, max_disparity: int, features: FeatureExtractor) -> list[int]:

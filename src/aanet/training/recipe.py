@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aanet.errors import AanetError
+from aanet.models.regression import Regression
 from aanet.training.schema import build, closest
 
 if sys.version_info >= (3, 11):
@@ -29,7 +30,7 @@ class NetworkSpec:
     max_disparity: int = 192
     initialisation: Literal["paper", "matching"] = "paper"
     # Equation 7, or its highest peak alone; when absent, what the weights to start from have.
-    regression: Literal["soft_argmin", "peak"] | None = None
+    regression: Regression | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
 

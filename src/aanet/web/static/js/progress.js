@@ -1,6 +1,5 @@
 // How far a request is: what was sent is known, what matching takes is estimated from earlier ones.
 
-const LARGEST_ENLARGEMENT = 1.5; // as in aanet.matcher
 const $ = (id) => document.getElementById(id);
 
 export class Progress {
@@ -21,7 +20,8 @@ export class Progress {
     if (!model || !model.seconds_per_megapixel) return;
     try {
       const bitmap = await createImageBitmap(files.left);
-      const times = Number(scale) || Math.min(Math.max(model.enlarge_to / bitmap.width, 1), LARGEST_ENLARGEMENT);
+      const suits = Math.min(Math.max(model.enlarge_to / bitmap.width, 1), model.largest_enlargement);
+      const times = Number(scale) || suits;
       const megapixels = (bitmap.width * bitmap.height * times ** 2) / 1e6;
       this.expected = megapixels * model.seconds_per_megapixel * (check ? 2 : 1) * (1 + this.waiting);
       bitmap.close();
