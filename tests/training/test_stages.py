@@ -66,6 +66,19 @@ def test_a_stage_gives_gradients_to_its_parts_only(
     assert not disparity.requires_grad
 
 
+def test_every_trained_parameter_has_a_gradient_when_the_matching_loss_has_ended(
+    aanet: StereoNetwork,
+) -> None:
+    """Several processes would wait for it for ever, or have to search for the missing ones at each step."""
+    spec = stage(matching_weight=0.5, matching_until=0.5, score_weight=1.0)
+    module = stages.make_stage(spec, aanet, stages.matching_loss_of(aanet))
+    module.matching_weight = stages.matching_weight(spec, 0.7)
+    module(*batch())[0].backward()
+    idle = [name for name, p in module.named_parameters() if p.requires_grad and p.grad is None]
+    module.zero_grad(set_to_none=True)
+    assert not idle
+
+
 def test_predictions_with_raw_correlation_are_the_networks_own(aanet: StereoNetwork) -> None:
     left, right = batch()[:2]
     aanet.eval()

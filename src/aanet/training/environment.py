@@ -31,7 +31,7 @@ def make_fabric(recipe: Recipe) -> Fabric:
     # Of 1×1 kernels, whose layout can be called by two names; the values are the same.
     warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     # Heads that only a coarser prediction's loss trains are idle when that loss is off.
-    idle = any(stage.loss == "finest" or stage.matching_until < 1 for stage in recipe.stage)
+    idle = any(stage.loss == "finest" for stage in recipe.stage)
     local = int(os.environ["LOCAL_WORLD_SIZE"])
     return Fabric(
         accelerator=run.accelerator,

@@ -91,6 +91,8 @@ class StageModule(nn.Module):
                 loss = loss + self.disparity_loss(output.disparities, truth)
             if self.matching_loss is not None and self.matching_weight:
                 loss = loss + self.matching_weight * self.matching_loss(output.volumes, truth)
+            elif self.matching_loss is not None:  # processes wait for a gradient of every parameter
+                loss = loss + 0 * self.matching_loss.log_temperature.sum()
             if self.score_weight:
                 loss = loss + self.score_weight * score_loss(output.scores, truth)
         return loss, output.disparities[-1].detach().float()
