@@ -1,16 +1,17 @@
 """Put the weights of a training run into the package, with a card that says what they are worth.
 
-    python scripts/bundle_weights.py RUN --hours 2.2 --middlebury FOLDER --kitti FOLDER
+    python scripts/bundle_weights.py RUN … --hours 2.2 --middlebury FOLDER --kitti FOLDER
 
-RUN is the folder of `aanet train`.  The float16 file that is shipped, not the run's own, is scored on real
-pairs that were never trained on, beside SGBM in the same run.  The scores go into the file's metadata and
-into the card, `src/aanet/weights/NAME.md`.
+RUN is a folder of `aanet train`; the weights of several are averaged.  The float16 file that is shipped, not
+the run's own, is scored on real pairs that were never trained on, beside SGBM in the same run.  The scores go
+into the file's metadata and into the card, `src/aanet/weights/NAME.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from pathlib import Path
@@ -27,7 +28,8 @@ from aanet.data.motorcycle import motorcycle
 from aanet.data.sample import StereoSample
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
-from aanet.matcher import LARGEST_ENLARGEMENT, Scale, StereoMatcher
+from aanet.handling import LARGEST_ENLARGEMENT, Handling
+from aanet.matcher import Finish, Scale, StereoMatcher
 from aanet.models import StereoNetwork, weights, zoo
 from aanet.weight_files import BUNDLED
 
@@ -39,7 +41,7 @@ SETS = {
 }
 METRICS = {"epe": "EPE", "bad2": "bad-2", "d1": "D1", "edge_epe": "EPE at edges"}
 EDGE_WIDTH = 7  # within 3 px of a disparity edge
-OWN_SIZE = "at scale 1"  # the key of the scores of images that are not enlarged
+ALONE = "network alone"  # the key of its scores as it predicts, without what `Handling` adds
 DENSE = 0.5  # share of pixels with truth; LiDAR gives a fifth
 Scores = dict[str, dict[str, float]]
 
@@ -47,8 +49,9 @@ Scores = dict[str, dict[str, float]]
 def main() -> None:
     """Write the file, score it, write it again with its scores, and the card."""
     arguments = parse()
-    source = weights.read(arguments.run / "weights-with-heads.safetensors")  # to train on from it
-    network = source.network()
+    sources = [weights.read(run / "weights-with-heads.safetensors") for run in arguments.runs]
+    network = averaged(sources)  # with the heads, to train on from it
+    network.handling = Handling(arguments.enlarge_to, arguments.cut_edges, arguments.extend_border)
     name = network.architecture.builder
     facts = {
         "trained_on": "the procedural stereo world of aanet.data.synthetic, textured with photographs; "
@@ -56,11 +59,10 @@ def main() -> None:
         "hours": arguments.hours,
         "hardware": arguments.hardware,
         "recipe": arguments.recipe,
-        "recipe_digest": source.facts["recipe_digest"],
-        "steps": int(source.facts["steps"]),
+        "recipe_digest": ", ".join(source.facts["recipe_digest"] for source in sources),
+        "steps": int(sources[-1].facts["steps"]),
         "released": date.today().isoformat(),
         "licence": "Apache-2.0",
-        "enlarge_to": network.enlarge_to if arguments.enlarge_to is None else arguments.enlarge_to,
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
@@ -68,7 +70,7 @@ def main() -> None:
     matcher = StereoMatcher(name)
     facts["scores"] = {
         name: score(matcher, arguments),
-        OWN_SIZE: score(matcher, arguments, scale=1.0),
+        ALONE: score(matcher, arguments, scale=1.0, finish="none"),
         "sgbm": score(StereoMatcher("sgbm"), arguments),
     }
     weights.save(network, target, facts, torch.float16)
@@ -82,19 +84,40 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path)
+    parser.add_argument(
+        "runs", type=Path, nargs="+", help="folders of training runs; weights of several are averaged"
+    )
     parser.add_argument("--hours", type=float, required=True, help="of training in all")
     parser.add_argument("--hardware", default="two CPU cores")
     parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
     parser.add_argument(
-        "--enlarge-to", type=int, help="width to which smaller images are enlarged; as the run's weights say"
+        "--enlarge-to", type=int, default=0, help="width to which smaller images are enlarged"
+    )
+    parser.add_argument("--cut-edges", action="store_true", help="let blurred edges be cut")
+    parser.add_argument(
+        "--extend-border", action="store_true", help="let surfaces go on past the right camera's view"
     )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)
     return parser.parse_args()
 
 
-def score(matcher: StereoMatcher, arguments: argparse.Namespace, scale: Scale = "auto") -> Scores:
+def averaged(sources: list[weights.Checkpoint]) -> StereoNetwork:
+    """The network on the mean of all weights; of parts of one training it is often better than the last."""
+    network = sources[-1].network()
+    mean = {
+        key: torch.stack([source.state[key] for source in sources]).mean(dim=0)
+        if value.is_floating_point()
+        else value
+        for key, value in sources[-1].state.items()
+    }
+    network.load_state_dict(mean)
+    return network
+
+
+def score(
+    matcher: StereoMatcher, arguments: argparse.Namespace, scale: Scale = "auto", finish: Finish = "auto"
+) -> Scores:
     """Every metric of every set, averaged over images."""
     sets: dict[str, Callable[[], Iterable[StereoSample]]] = {
         "motorcycle": lambda: [motorcycle()],
@@ -104,7 +127,7 @@ def score(matcher: StereoMatcher, arguments: argparse.Namespace, scale: Scale = 
     }
     scores: Scores = {}
     for name, samples in sets.items():
-        each = [score_pair(matcher, sample, scale) for sample in samples()]
+        each = [score_pair(matcher, sample, scale, finish) for sample in samples()]
         known = [metric for metric in METRICS if all(metric in s for s in each)]
         scores[name] = {metric: round(fmean(s[metric] for s in each), 3) for metric in known}
     return scores
@@ -117,12 +140,14 @@ def pairs(dataset: str, root: Path, prefixes: tuple[str, ...], **options: Any) -
             yield sample
 
 
-def score_pair(matcher: StereoMatcher, sample: StereoSample, scale: Scale = "auto") -> dict[str, float]:
+def score_pair(
+    matcher: StereoMatcher, sample: StereoSample, scale: Scale = "auto", finish: Finish = "auto"
+) -> dict[str, float]:
     """The metrics of one pair over all pixels with truth; sparse truth cannot tell where edges are."""
     truth, valid = sample.disparity, sample.valid
     assert truth is not None
     assert valid is not None
-    result = matcher(sample.left, sample.right, scale=scale, inspect=False)
+    result = matcher(sample.left, sample.right, scale=scale, finish=finish, inspect=False)
     disparity, given = result.disparity, np.ones_like(valid)
     everywhere = error_sums(disparity, truth, valid, given)
     scores = {"epe": everywhere.epe, "bad2": everywhere.bad(2.0), "d1": everywhere.d1}
@@ -138,22 +163,23 @@ CARD = """\
 {megabytes:.1f} MB of float16, disparities below 192 pixels. {network}
 
 - **Trained on** {trained_on}.
-- **For** {hours:g} hours on {hardware}, in parts that docs/training.md lists, as in `{recipe}`; digest of
-  the last part `{recipe_digest}`.
-- The pairs below were looked at between the parts, to decide how to go on.
+- **For** {hours:g} hours on {hardware}, in parts that docs/training.md lists, as in `{recipe}`; \
+{parts} `{recipe_digest}`.
+- The pairs below were looked at between the parts, to decide how to go on and how to handle the weights.
 - **Released** {released} under {licence}.
 
-Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the
-float16 file beside SGBM (`StereoMatcher("sgbm")`) in one run. Errors are in pixels, bad-2 and D1 in percent;
-edges: within 3 pixels of a jump in disparity. Bold: better than SGBM. "At scale 1": with `scale=1`, faster.
+Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the \
+float16 file beside SGBM (`StereoMatcher("sgbm")`) in one run. Errors are in pixels, bad-2 and D1 in \
+percent; edges: within 3 pixels of a jump in disparity. Bold: better than SGBM. "Network alone": \
+with `scale=1, finish="none"`, which is faster for small images.
 
 {table}
 
 ## Limits
 
 - {verdict}
-- It has seen no pair of a real stereo camera; expect it to be worse than networks that were trained on Scene
-  Flow and KITTI for days on a GPU.
+- It has seen no pair of a real stereo camera; expect it to be worse than networks that were trained on \
+Scene Flow and KITTI for days on a GPU.
 - Disparities of 192 pixels and more are out of its range; `--scale 0.5` doubles it.
 - Pairs must be rectified to within half a pixel.
 - Mirrors, glass and large areas without texture are guessed from their surroundings.
@@ -169,7 +195,7 @@ REGRESSIONS = {
 def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
     """What the weights are, in words."""
     name, title = network.architecture.builder, zoo.card(network.architecture.builder).title
-    ours, plain, sgbm = (facts["scores"][key] for key in (name, OWN_SIZE, "sgbm"))
+    ours, plain, sgbm = (facts["scores"][key] for key in (name, ALONE, "sgbm"))
     rows = []
     for key, label in SETS.items():
         for metric, best in sgbm[key].items():
@@ -182,14 +208,34 @@ def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
     if worse:
         verdict = f"In {worse} of {len(rows)} figures above it is worse than SGBM: more training is needed."
     about = REGRESSIONS[network.architecture.regression]
-    if facts["enlarge_to"]:
+    if network.handling.enlarge_to:
         about += (
-            f" Images narrower than {facts['enlarge_to']} pixels are enlarged to that width to be matched, "
-            f"at most {LARGEST_ENLARGEMENT:g} times."
+            f" Images narrower than {network.handling.enlarge_to} pixels are enlarged to that width to be "
+            f"matched, at most {LARGEST_ENLARGEMENT:g} times."
         )
-    table = markdown.table(["set", "metric", title, OWN_SIZE, "SGBM"], rows)
-    words = {"title": title, "verdict": verdict, "network": about, "table": "\n".join(table)}
-    return CARD.format(megabytes=size / 1e6, **words, **facts)
+    if network.handling.cut_edges:
+        about += " Blurred edges are cut."
+    if network.handling.extend_border:
+        about += " Past the left end of the right image nothing can be matched: surfaces go on as beside it."
+    table = markdown.table(["set", "metric", title, ALONE, "SGBM"], rows)
+    several = "," in facts["recipe_digest"]
+    parts = (
+        "weights averaged over the ends of the parts with the digests"
+        if several
+        else "digest of the last part"
+    )
+    words = {"parts": parts, "title": title, "verdict": verdict, "network": about, "table": "\n".join(table)}
+    return wrapped(CARD.format(megabytes=size / 1e6, **words, **facts))
+
+
+def wrapped(text: str) -> str:
+    """Long lines broken at 110 characters, except those of tables."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        indent = "  " if line.startswith("- ") else ""
+        options = {"subsequent_indent": indent, "break_long_words": False, "break_on_hyphens": False}
+        lines += [line] if line.startswith("|") or not line else textwrap.wrap(line, 110, **options)
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

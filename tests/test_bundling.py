@@ -9,12 +9,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 
 import layouts
 from aanet import weight_files
 from aanet.data.sample import StereoSample
 from aanet.engines.networks import random_network
-from aanet.models import weights
+from aanet.handling import Handling
+from aanet.models import StereoNetwork, weights
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bundle_weights.py"
 
@@ -37,15 +39,23 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_a_run_becomes_a_scored_file_with_a_card(
+def save_run(folder: Path, network: StereoNetwork, digest: str, steps: int) -> Path:
+    folder.mkdir()
+    facts = {"recipe_digest": digest, "steps": str(steps)}
+    weights.save(network, folder / "weights-with-heads.safetensors", facts=facts)
+    return folder
+
+
+def test_runs_become_one_scored_file_with_a_card(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
     network = random_network("stereonet_aa", 192)
-    weights.save(
-        network, run / "weights-with-heads.safetensors", facts={"recipe_digest": "abc", "steps": "7"}
-    )
+    runs = [save_run(tmp_path / "first", network, "abc", 5)]
+    first = {key: value.clone() for key, value in network.state_dict().items()}
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1.5)
+    runs.append(save_run(tmp_path / "second", network, "def", 7))
     middlebury = layouts.middlebury2006(tmp_path / "middlebury")
     kitti = layouts.kitti2015(tmp_path / "kitti", frames=(0, 1))
     arguments = [
@@ -53,25 +63,35 @@ def test_a_run_becomes_a_scored_file_with_a_card(
         "1.5",
         "--enlarge-to",
         "200",
+        "--cut-edges",
+        "--extend-border",
         "--middlebury",
         str(middlebury),
         "--kitti",
         str(kitti),
     ]
-    monkeypatch.setattr(sys, "argv", ["bundle_weights.py", str(run), *arguments])
+    monkeypatch.setattr(sys, "argv", ["bundle_weights.py", *map(str, runs), *arguments])
     script.main()
     assert weight_files.bundled_names() == ["stereonet_aa"]
     facts = weight_files.facts("stereonet_aa")
-    assert (facts["hours"], facts["recipe_digest"], facts["steps"]) == (1.5, "abc", 7)
+    assert (facts["hours"], facts["recipe_digest"], facts["steps"]) == (1.5, "abc, def", 7)
     for scores in facts["scores"].values():
         assert set(scores) == set(script.SETS)
         assert all(value >= 0 for metrics in scores.values() for value in metrics.values())
     # The same image twice has no disparity anywhere: SGBM finds that, and is off by all of the truth.
     assert facts["scores"]["sgbm"]["motorcycle"]["epe"] == pytest.approx((50 * 4 + 46 * 8) / 96, abs=0.5)
     # Every image here is narrow, so it is matched enlarged unless that is turned off.
-    assert facts["enlarge_to"] == weights.load(weight_files.bundled_file("stereonet_aa")).enlarge_to == 200
-    assert facts["scores"]["stereonet_aa"] != facts["scores"][script.OWN_SIZE]
+    bundled = weights.load(weight_files.bundled_file("stereonet_aa"))
+    for name, parameter in bundled.named_parameters():
+        torch.testing.assert_close(parameter.detach(), 1.25 * first[name], rtol=1e-3, atol=1e-4)  # the mean
+    assert bundled.handling == Handling(enlarge_to=200, cut_edges=True, extend_border=True)
+    assert facts["scores"]["stereonet_aa"] != facts["scores"][script.ALONE]
     card = weight_files.card_file("stereonet_aa").read_text(encoding="utf-8")
-    assert "narrower than 200 pixels are enlarged to that width" in card
-    assert "1.5 hours" in card
+    words = " ".join(card.split())
+    assert "narrower than 200 pixels are enlarged to that width" in words
+    assert "Blurred edges are cut" in words
+    assert "surfaces go on as beside it" in words
+    assert "1.5 hours" in words
+    assert "averaged over the ends of the parts with the digests `abc, def`" in words
+    assert max(len(line) for line in card.splitlines() if not line.startswith("|")) <= 110
     assert card.count("| KITTI 2015") == len(facts["scores"]["stereonet_aa"]["kitti2015"])

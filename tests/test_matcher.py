@@ -8,6 +8,7 @@ import pytest
 from aanet.data.images import write_image
 from aanet.engines.engine import NetworkFacts
 from aanet.errors import AanetError
+from aanet.handling import Handling
 from aanet.matcher import StereoMatcher, occluded
 from aanet.padding import padding_for
 from matching_network import matching_network, plane, textured_scene
@@ -118,7 +119,7 @@ def test_at_another_scale_values_and_size_are_those_of_the_image():
 
 
 def test_small_images_are_enlarged_where_the_weights_ask_for_it():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, enlarge_to=288))
+    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, handling=Handling(enlarge_to=288)))
     result = faked(engine)(*plane(96, 192, 8), inspect=False)
     assert engine.shapes == [(1, 3, 144, 288)]
     np.testing.assert_allclose(result.disparity, 5 / 1.5, rtol=1e-6)  # the fake says 5 at any size

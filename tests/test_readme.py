@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from aanet import weight_files
 from aanet.cli.main import app
-from aanet.matcher import LARGEST_ENLARGEMENT
+from aanet.handling import LARGEST_ENLARGEMENT
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def test_what_it_says_of_enlarging_and_of_the_small_network_is_on_the_cards() ->
         f"narrower than {facts['enlarge_to']} pixels are enlarged for it, at most {LARGEST_ENLARGEMENT:g}"
         in words
     )
-    plain = facts["scores"]["at scale 1"]["motorcycle"]
+    plain = facts["scores"]["network alone"]["motorcycle"]
     assert f"Motorcycle has {plain['epe']:.2f} and {plain['bad2']:.1f} %" in words
     scores = small["scores"]["stereonet_aa"]
     for place in ("motorcycle", "middlebury"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import cv2
 import numpy as np
@@ -17,6 +17,7 @@ from aanet.data.sample import FloatMap, Mask
 from aanet.engines import open_engine
 from aanet.engines.engine import Engine, Maps, NetworkFacts
 from aanet.errors import AanetError
+from aanet.handling import Handling
 from aanet.padding import padding_for
 from aanet.result import StereoResult
 from aanet.sgbm import left_right_difference
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 Source = AnyImage | str | os.PathLike[str]
 TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
 Scale = float | Literal["auto"]
+Finish = Literal["auto", "none", "all"]
 
 OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
-LARGEST_ENLARGEMENT = 1.5  # of small images, for weights that ask for it
+_FINISHES = {"none": Handling(), "all": Handling(cut_edges=True, extend_border=True)}
 RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
 
 
@@ -99,6 +101,7 @@ class StereoMatcher:
         scale: Scale = "auto",
         check: bool = False,
         tile: TileChoice = "auto",
+        finish: Finish = "auto",
         inspect: bool = True,
     ) -> StereoResult:
         """Match one pair.
@@ -108,14 +111,24 @@ class StereoMatcher:
             right: The same for the right camera.
             camera: Geometry for depth and points.
             scale: Match at this many times the size; disparities are still in pixels of the given images.
-                0.5 is four times as fast and reaches twice as far.  "auto" is what `scale_for` says.
+                0.5 is four times as fast and reaches twice as far.  "auto" is 1, or more
+                for small images if the weights ask for it.
             check: Also match from right to left, and mark what does not agree as occluded.
             tile: Height and width that the network sees at once; None: the whole image; "auto": the whole
                 image if it needs at most half of the free memory.
+            finish: "all" cuts blurred edges and extends surfaces past the view of the right camera (see
+                `aanet.handling`), "none" leaves the disparity as it was predicted, "auto" does what the
+                weights ask for.
             inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
         """
         (result,) = self.batch(
-            [(left, right)], camera=camera, scale=scale, check=check, tile=tile, inspect=inspect
+            [(left, right)],
+            camera=camera,
+            scale=scale,
+            check=check,
+            tile=tile,
+            finish=finish,
+            inspect=inspect,
         )
         return result
 
@@ -127,11 +140,14 @@ class StereoMatcher:
         scale: Scale = "auto",
         check: bool = False,
         tile: TileChoice = "auto",
+        finish: Finish = "auto",
         inspect: bool = True,
     ) -> list[StereoResult]:
         """Match several pairs; those of one size go through the network together.  Arguments as in a call."""
         if scale != "auto" and not 0 < scale <= 8:
             raise AanetError(f"The scale must be above 0 and at most 8; got {scale}.")
+        if finish not in get_args(Finish):
+            raise AanetError(f"The finish must be one of {', '.join(get_args(Finish))}; got {finish!r}.")
         images = [(_load(left), _load(right)) for left, right in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
         for index, (left, right) in enumerate(images):
@@ -140,36 +156,37 @@ class StereoMatcher:
         results: dict[int, StereoResult] = {}
         for indices in groups.values():
             group = [images[index] for index in indices]
-            for index, result in zip(indices, self._match_group(group, scale, check, tile), strict=True):
+            matched = self._match_group(group, scale, check, tile, finish)
+            for index, result in zip(indices, matched, strict=True):
                 result.camera = camera
                 if inspect:
                     result.warnings[:0] = [finding.message for finding in check_pair(*images[index])]
                 results[index] = result
         return [results[index] for index in range(len(images))]
 
-    def scale_for(self, width: int) -> float:
-        """The scale "auto" for images of this width: 1, or more for small ones if the weights ask for it.
-
-        A network that matches at a third of the image cannot see what is thinner than a few pixels.
-        """
-        return min(max(self.facts.enlarge_to / width, 1.0), LARGEST_ENLARGEMENT)
-
     def _match_group(
-        self, pairs: list[tuple[AnyImage, AnyImage]], scale: Scale, check: bool, tile: TileChoice
+        self,
+        pairs: list[tuple[AnyImage, AnyImage]],
+        scale: Scale,
+        check: bool,
+        tile: TileChoice,
+        finish: Finish,
     ) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
         if scale == "auto":
-            scale = self.scale_for(pairs[0][0].shape[1])
+            scale = self.facts.handling.scale_for(pairs[0][0].shape[1])
+        handling = _FINISHES.get(finish, self.facts.handling)
         left, right = (
             np.stack([as_rgb_float(pair[side]).transpose(2, 0, 1) for pair in pairs]) for side in (0, 1)
         )  # [B, 3, H, W]
         disparity, confidence = self._match_scaled(left, right, scale, tile)
+        disparity = handling.finish(disparity)
         mirrored: FloatMap | None = None
         if check:
             # Mirrored, the right camera stands where the left one stood.
             mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], scale, tile)
-            mirrored = np.ascontiguousarray(mirrored[..., ::-1])
+            mirrored = np.ascontiguousarray(handling.finish(mirrored)[..., ::-1])
         seconds = (time.perf_counter() - start) / len(pairs)
         results = []
         for index, (original, _) in enumerate(pairs):

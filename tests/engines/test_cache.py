@@ -15,9 +15,11 @@ from aanet.engines import cache
 from aanet.engines.engine import NetworkFacts
 from aanet.engines.networks import random_network
 from aanet.engines.openvino_engine import OpenVINOEngine
+from aanet.handling import Handling
 from aanet.models import weights
 
-FACTS = NetworkFacts("stereonet_aa", 24, candidate_step=4, size_multiple=4, minimum_size=4)
+HANDLING = Handling(enlarge_to=300, cut_edges=True, extend_border=True)
+FACTS = NetworkFacts("stereonet_aa", 24, 4, size_multiple=4, minimum_size=4, handling=HANDLING)
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +128,9 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
         "aanet.engines.conversion.convert", lambda network: (calls.append(network), converted.model)[1]
     )
     path = tmp_path / "w.safetensors"
-    weights.save(random_network("stereonet_aa", 24), path)
+    network = random_network("stereonet_aa", 24)
+    network.handling = HANDLING
+    weights.save(network, path)
     first, half, again = (
         OpenVINOEngine.from_weights(path, precision=precision) for precision in ("float32", "bf16", "float32")
     )

@@ -15,6 +15,7 @@ from aanet.export.exporting import export_network
 from aanet.export.metadata import Description, parse
 from aanet.export.parity import Difference, Parity
 from aanet.export.sources import open_network
+from aanet.handling import Handling
 from aanet.models import StereoNetwork, weights
 from exported_networks import lively
 
@@ -119,13 +120,13 @@ def test_the_hash_of_the_weights_is_that_of_their_file(tmp_path: Path) -> None:
 
 
 def test_a_file_enlarges_small_images_as_its_weights_do_unless_it_is_for_one_size() -> None:
-    facts = NetworkFacts("aanet", 192, 3, 12, 24, enlarge_to=1100)
+    facts = NetworkFacts("aanet", 192, 3, 12, 24, handling=Handling(1100, cut_edges=True, extend_border=True))
     for size, enlarge_to in ((None, 1100), ((48, 96), 0)):
         again = parse(Description(facts, "random", size).properties(), Path("model.onnx"))
-        assert again.facts.enlarge_to == enlarge_to
+        assert again.facts.handling == Handling(enlarge_to, cut_edges=True, extend_border=True)
 
 
-def test_files_from_before_there_was_a_choice_enlarge_nothing() -> None:
+def test_files_from_before_there_was_a_choice_enlarge_and_finish_nothing() -> None:
     properties = Description(FACTS, "random").properties()
-    del properties["enlarge_to"]
+    del properties["enlarge_to"], properties["cut_edges"], properties["extend_border"]
     assert parse(properties, Path("model.onnx")).facts == FACTS

@@ -121,7 +121,7 @@ def test_later_recipes_go_on_from_the_package_with_frozen_batch_norm(name: str) 
     assert later.stage[-1].schedule == "cosine"
 
 
-def test_the_wide_recipe_differs_in_its_stage_alone() -> None:
+def test_the_wide_recipe_differs_in_its_scenes_and_its_stage_alone() -> None:
     further, wide = recipe("synthetic-cpu-further"), recipe("synthetic-cpu-wide")
-    assert dataclasses.replace(wide, stage=further.stage) == further
+    assert dataclasses.replace(wide, stage=further.stage, data=further.data) == further
     assert math.prod(wide.stage[0].crop) > math.prod(further.stage[-1].crop)

@@ -17,6 +17,7 @@ import torch
 from rich.console import Console
 
 from aanet.errors import AanetError
+from aanet.handling import Handling
 from aanet.models import weights, zoo
 from aanet.training import stages, step
 from aanet.training.checkpoint import checkpoints, load_checkpoint
@@ -268,9 +269,9 @@ def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: P
 def test_what_weights_ask_for_survives_training(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     """The width to enlarge to belongs to weights as used; losing it would change every prediction."""
     network = zoo.build("stereonet_aa", max_disparity=24)
-    network.enlarge_to = 320
+    network.handling = Handling(enlarge_to=320, cut_edges=True, extend_border=True)
     weights.save(network, tmp_path / "start.safetensors")
     recipe = make_recipe(ONE_STAGE, f"network.start_from={tmp_path / 'start.safetensors'}")
     trainer(recipe, tmp_path).run(steps_per_stage=1)
     for name in ("weights", "weights-with-heads"):
-        assert weights.load(tmp_path / f"{name}.safetensors").enlarge_to == 320
+        assert weights.load(tmp_path / f"{name}.safetensors").handling == network.handling

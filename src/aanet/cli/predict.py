@@ -62,6 +62,13 @@ def predict(
     tile: Annotated[
         str, typer.Option(help="auto, none, or what the network sees at once, as HEIGHTxWIDTH.")
     ] = "auto",
+    finish: Annotated[
+        str,
+        typer.Option(
+            help="all: cut blurred edges, extend what the right camera does not see; none: as predicted; "
+            "auto: as suits the weights."
+        ),
+    ] = "auto",
     max_disparity: Annotated[int | None, typer.Option(help="Pixels to search.")] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also match from right to left, and mark occlusions.")
@@ -99,7 +106,12 @@ def predict(
             device=device,
             threads=threads,
         )
-    options = {"scale": "auto" if scale is None else scale, "check": check, "tile": pieces}
+    options = {
+        "scale": "auto" if scale is None else scale,
+        "check": check,
+        "tile": pieces,
+        "finish": finish,
+    }
     job = _Job(matcher, output, wanted, prepare, strict, resume, options)
     summary = _run(job, pairs)
     _report(summary, matcher, output, as_json)

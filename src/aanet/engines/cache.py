@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from aanet.data.images import read_bytes
 from aanet.engines.engine import NetworkFacts
+from aanet.handling import Handling
 
 _MODEL, _WEIGHTS, _FACTS = "model.xml", "model.bin", "facts.json"
 KEPT = 16  # converted networks; those that were not used for the longest time make room
@@ -70,7 +71,8 @@ def load(key: str) -> Converted | None:
         whole = all((folder / name).stat().st_size == size for name, size in content["bytes"].items())
         with contextlib.suppress(OSError):  # another user's folder may be read, not marked as used
             os.utime(folder / _FACTS)
-        return Converted(folder / _MODEL, NetworkFacts(**content["facts"])) if whole else None
+        facts = content["facts"] | {"handling": Handling(**content["facts"]["handling"])}
+        return Converted(folder / _MODEL, NetworkFacts(**facts)) if whole else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

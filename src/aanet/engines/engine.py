@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from aanet.data.sample import FloatMap
 from aanet.errors import AanetError
+from aanet.handling import Handling
 
 Precision = Literal["float32", "bf16"]
 Maps = tuple[FloatMap, FloatMap]
@@ -22,7 +23,7 @@ class NetworkFacts:
         candidate_step: Pixels between two candidates of the finest matching volume.
         size_multiple: What height and width must be multiples of.
         minimum_size: What height and width must at least be.
-        enlarge_to: The width at which smaller images are better matched; 0 if they are not.
+        handling: What the weights ask of a matcher.
     """
 
     name: str
@@ -30,7 +31,7 @@ class NetworkFacts:
     candidate_step: int = 1
     size_multiple: int = 1
     minimum_size: int = 1
-    enlarge_to: int = 0
+    handling: Handling = field(default_factory=Handling)
 
 
 class Engine(Protocol):

@@ -33,5 +33,5 @@ def facts_of(network: StereoNetwork) -> NetworkFacts:
         candidate_step=network.features.scales[0],
         size_multiple=network.size_multiple,
         minimum_size=network.minimum_size,
-        enlarge_to=network.enlarge_to,
+        handling=network.handling,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 import aanet
 from aanet.engines.engine import NetworkFacts
 from aanet.errors import AanetError
+from aanet.handling import Handling
 
 FORMAT = "aanet-export-1"
 LICENCE = "Apache-2.0"
@@ -58,7 +59,9 @@ class Description:
             "minimum_size": str(self.facts.minimum_size),
             "max_disparity": str(self.facts.max_disparity),
             "candidate_step": str(self.facts.candidate_step),
-            "enlarge_to": str(self.facts.enlarge_to),
+            "enlarge_to": str(self.facts.handling.enlarge_to),
+            "cut_edges": str(self.facts.handling.cut_edges).lower(),
+            "extend_border": str(self.facts.handling.extend_border).lower(),
             "deformable_convolution": self.deformable_convolution,
             "storage": self.storage,
             "aanet_version": aanet.__version__,
@@ -84,8 +87,12 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
                 candidate_step=int(properties["candidate_step"]),
                 size_multiple=int(properties["size_multiple"]),
                 minimum_size=int(properties["minimum_size"]),
-                # A file for one size cannot take another.
-                enlarge_to=0 if size else int(properties.get("enlarge_to", 0)),
+                handling=Handling(
+                    # A file for one size cannot take another.
+                    enlarge_to=0 if size else int(properties.get("enlarge_to", 0)),
+                    cut_edges=properties.get("cut_edges") == "true",
+                    extend_border=properties.get("extend_border") == "true",
+                ),
             ),
             weights=properties["weights"],
             size=size,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
+from aanet.handling import Handling
 from aanet.models.aggregation.ganet3d import Guidance, UpsampledRegression
 from aanet.models.features import FeatureExtractor
 from aanet.ops.inspection import values_can_be_read
@@ -82,7 +83,7 @@ class StereoNetwork(nn.Module):
         self.aggregation = aggregation
         self.regression = regression
         self.refinement = refinement
-        self.enlarge_to = 0  # pixels; weights may know better (see `NetworkFacts`)
+        self.handling = Handling()  # weights may ask for more
         self.size_multiple = math.lcm(
             features.size_multiple,
             features.scales[0] * getattr(aggregation, "size_multiple", 1),

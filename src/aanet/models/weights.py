@@ -23,6 +23,7 @@ import aanet
 from aanet import weight_files
 from aanet.data.atomic import atomic_path
 from aanet.errors import AanetError
+from aanet.handling import Handling
 from aanet.models import official, zoo
 from aanet.models.network import IMAGENET_MEAN, IMAGENET_STD, Architecture, StereoNetwork
 
@@ -57,7 +58,8 @@ class Checkpoint:
             state = {key: value for key, value in state.items() if key not in heads}
         _check_state(network, state, self.source)
         network.load_state_dict(state, assign=True)
-        network.enlarge_to = int(self.facts.get("enlarge_to", 0))
+        asked = {key: self.facts[key] for key in asdict(Handling()) if key in self.facts}
+        network.handling = Handling(**asked)
         return zoo.to_channels_last(network).eval()
 
 
@@ -105,8 +107,8 @@ def save(
         key: (value.to(dtype) if value.dim() > 1 else value).detach().cpu().contiguous()
         for key, value in network.state_dict().items()
     }
-    of_network = {"enlarge_to": network.enlarge_to} if network.enlarge_to else {}
-    write(Checkpoint(network.architecture, state, of_network | (facts or {})), path)
+    asked = {} if network.handling == Handling() else asdict(network.handling)
+    write(Checkpoint(network.architecture, state, asked | (facts or {})), path)
 
 
 def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:

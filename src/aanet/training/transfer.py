@@ -22,7 +22,7 @@ def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
             f"the recipe asks for {wanted.max_disparity}."
         )
     network.load_state_dict(network.state_dict() | source.state_dict())
-    network.enlarge_to = source.enlarge_to
+    network.handling = source.handling
 
 
 def without_training_heads(network: StereoNetwork, state: dict[str, Tensor]) -> StereoNetwork:
@@ -34,5 +34,5 @@ def without_training_heads(network: StereoNetwork, state: dict[str, Tensor]) -> 
         regression=architecture.regression,
     )
     plain.load_state_dict({name: state[name] for name in plain.state_dict()})
-    plain.enlarge_to = network.enlarge_to
+    plain.handling = network.handling
     return plain.to(next(network.parameters()).device).eval()

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from aanet.matcher import LARGEST_ENLARGEMENT
+from aanet.handling import LARGEST_ENLARGEMENT
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, answers, problems
 from aanet.web.errors import ServiceError
 from aanet.web.formats import Format
@@ -109,7 +109,7 @@ async def models(service: Current) -> ModelList:
             name=model.name,
             default=model is default,
             max_disparity=None if model.matcher is None else model.matcher.facts.max_disparity,
-            enlarge_to=0 if model.matcher is None else model.matcher.facts.enlarge_to,
+            enlarge_to=0 if model.matcher is None else model.matcher.facts.handling.enlarge_to,
             largest_enlargement=LARGEST_ENLARGEMENT,
             engine=None if model.matcher is None else model.matcher.engine.description,
             seconds_per_megapixel=model.seconds_per_megapixel,

@@ -1,0 +1,80 @@
+"""How a matcher serves weights best: found by trying them, and no part of the network itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from aanet.data.sample import FloatMap
+
+LARGEST_ENLARGEMENT = 1.5  # of small images
+STEEPEST = (
+    4.0  # pixels of disparity within 3×3: a surface that both cameras see changes by less than 1 a pixel
+)
+
+
+@dataclass(frozen=True)
+class Handling:
+    """What weights ask of a matcher; nothing unless they say so.
+
+    Attributes:
+        enlarge_to: Width in pixels at which smaller images are better matched; 0 if they are not.
+        cut_edges: Whether `cut_edges` makes the disparity better.
+        extend_border: Whether `extend_past_view` is better than what the network predicts there.
+    """
+
+    enlarge_to: int = 0
+    cut_edges: bool = False
+    extend_border: bool = False
+
+    def scale_for(self, width: int) -> float:
+        """The scale at which to match images of this width: 1, or more for small ones.
+
+        A network that matches at a third of the image cannot see what is thinner than a few pixels.
+        """
+        return min(max(self.enlarge_to / width, 1.0), LARGEST_ENLARGEMENT)
+
+    def finish(self, disparity: FloatMap) -> FloatMap:
+        """Give a predicted disparity [B, H, W] its last touches."""
+        if self.cut_edges:
+            disparity = np.stack([cut_edges(each) for each in disparity])
+        return extend_past_view(disparity) if self.extend_border else disparity
+
+
+def cut_edges(disparity: FloatMap) -> FloatMap:
+    """Give every pixel of a blurred edge to one of the two surfaces.
+
+    Disparities between two surfaces belong to neither; as points they fly between them.  Where a window of
+    3×3 spans more than any one surface could, its middle takes the smallest or the largest value in it,
+    whichever is nearer (toggle mapping, Kramer and Bruckner 1975).  A median before that removes specks.
+
+    Args:
+        disparity: [H, W] in pixels.
+    """
+    median = cv2.medianBlur(np.ascontiguousarray(disparity, np.float32), 3)
+    window = np.ones((3, 3), np.uint8)
+    low, high = cv2.erode(median, window), cv2.dilate(median, window)
+    nearer = np.where(median - low > high - median, high, low)
+    return np.where(high - low > STEEPEST, nearer, median).astype(np.float32, copy=False)
+
+
+def extend_past_view(disparity: FloatMap) -> FloatMap:
+    """Continue surfaces into what the right camera does not see: past the left end of its image.
+
+    By their disparity, matches of those pixels lie outside of the right image, so nothing was compared there
+    and a network guesses.  Along its row each takes the disparity of the nearest pixel to the right that has
+    a match.
+
+    Args:
+        disparity: [..., H, W] in pixels.
+
+    Returns:
+        The same shape; a row in which nothing has a match stays as it is.
+    """
+    width = disparity.shape[-1]
+    column = np.arange(width)
+    matched = np.where(disparity <= column, column, width)
+    nearest = np.minimum.accumulate(matched[..., ::-1], axis=-1)[..., ::-1]
+    return np.take_along_axis(disparity, np.where(nearest < width, nearest, column), axis=-1)
