@@ -74,18 +74,21 @@ def test_a_blurred_edge_becomes_a_step_and_a_slope_stays() -> None:
     np.testing.assert_array_equal(cut_edges(slope), slope)
 
 
-class GuessingEngine:
-    """Sees a plane 8 pixels near, and guesses 20 where the right camera sees nothing."""
+# A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
+GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
+
+
+class FakeEngine:
+    """Predicts the same for every pair."""
 
     name = description = "fake"
 
-    def __init__(self, handling: Handling) -> None:
+    def __init__(self, handling: Handling, disparity: np.ndarray = GUESSED) -> None:
         self.facts = NetworkFacts("aanet", 48, handling=handling)
+        self.disparity = disparity[None]  # [B, H, W]
 
-    def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        disparity = np.full_like(left[:, 0], 8.0)
-        disparity[..., :8] = 20.0
-        return disparity, np.ones_like(disparity)
+    def __call__(self, _left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.disparity, np.ones_like(self.disparity)
 
     def available_memory(self) -> int:
         return 10**12
@@ -103,7 +106,7 @@ class GuessingEngine:
 def test_a_matcher_extends_what_the_weights_or_the_user_ask_for(
     asked: bool, finish: Finish, expected: float
 ) -> None:
-    matcher = StereoMatcher.with_engine(GuessingEngine(Handling(extend_border=asked)))
+    matcher = StereoMatcher.with_engine(FakeEngine(Handling(extend_border=asked)))
     image = np.zeros((24, 48, 3), np.uint8)
     result = matcher(image, image, finish=finish, check=True, inspect=False)
     assert np.unique(result.disparity[:, :8]) == expected
@@ -114,8 +117,20 @@ def test_a_matcher_extends_what_the_weights_or_the_user_ask_for(
     assert np.unique(result.right_disparity[:, :-8]) == 8
 
 
+@pytest.mark.parametrize(
+    ("asked", "finish", "cut"), [(True, "auto", True), (False, "auto", False), (True, "none", False)]
+)
+def test_a_matcher_cuts_edges_where_the_weights_ask_for_it(asked: bool, finish: Finish, cut: bool) -> None:
+    predicted = np.tile(np.float32([8] * 20 + [9, 14, 19] + [20] * 25), (24, 1))
+    matcher = StereoMatcher.with_engine(FakeEngine(Handling(cut_edges=asked), predicted))
+    image = np.zeros((24, 48, 3), np.uint8)
+    disparity = matcher(image, image, finish=finish, inspect=False).disparity
+    np.testing.assert_array_equal(disparity, cut_edges(predicted) if cut else predicted)
+    assert cut == (14 not in disparity)
+
+
 def test_a_finish_that_means_nothing_is_refused() -> None:
-    matcher = StereoMatcher.with_engine(GuessingEngine(Handling()))
+    matcher = StereoMatcher.with_engine(FakeEngine(Handling()))
     image = np.zeros((24, 48, 3), np.uint8)
     with pytest.raises(AanetError, match="The finish must be one of auto, none, all; got 'soft'"):
         matcher(image, image, finish="soft")  # type: ignore[arg-type]

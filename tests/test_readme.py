@@ -78,7 +78,22 @@ def test_the_scores_are_those_of_the_card() -> None:
         ours, sgbm = scores["aanet"][place], scores["sgbm"][place]
         cells = [f"{ours['epe']:.2f}", f"{sgbm['epe']:.2f}"]
         cells += [f"{ours[percentage]:.1f} %", f"{sgbm[percentage]:.1f} %"]
+        if "edge_epe" in ours:
+            cells += [f"{ours['edge_epe']:.2f}", f"{sgbm['edge_epe']:.2f}"]
         assert f"| {' | '.join(cells)} |" in README, place
+
+
+def test_how_often_it_says_that_sgbm_is_beaten_is_true() -> None:
+    scores = weight_files.facts("aanet")["scores"]
+    sgbm = scores["sgbm"]
+    beaten = {
+        key: [scores[key][place][metric] < sgbm[place][metric] for place in sgbm for metric in sgbm[place]]
+        for key in ("aanet", "network alone")
+    }
+    assert "They beat SGBM in **every figure of the card**" in README
+    assert all(beaten["aanet"])
+    assert "network alone beats SGBM in most figures, not in all" in README
+    assert len(beaten["network alone"]) / 2 < sum(beaten["network alone"]) < len(beaten["network alone"])
 
 
 def test_what_it_says_of_enlarging_and_of_the_small_network_is_on_the_cards() -> None:

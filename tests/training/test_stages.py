@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import torch
@@ -12,6 +11,7 @@ from torch import nn
 from aanet.errors import AanetError
 from aanet.models import weights, zoo
 from aanet.models.network import StereoNetwork
+from aanet.models.regression import Regression
 from aanet.training import stages
 from aanet.training.environment import build_network
 from aanet.training.losses import MatchingLoss
@@ -198,7 +198,7 @@ def test_weights_of_another_network_are_refused(aanet: StereoNetwork) -> None:
 
 @pytest.mark.parametrize(("asked", "got"), [(None, "peak"), ("soft_argmin", "soft_argmin"), ("peak", "peak")])
 def test_training_goes_on_with_the_regression_of_the_weights_unless_told(
-    asked: Literal["soft_argmin", "peak"] | None, got: str, tmp_path: Path
+    asked: Regression | None, got: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "peak.safetensors"
     weights.save(zoo.build("stereonet_aa", max_disparity=32, regression="peak"), file)
