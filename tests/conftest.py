@@ -38,6 +38,14 @@ def shared_reference() -> Path:
     return SHARED / "reference"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _float32_by_default() -> Iterator[None]:
+    """Let tests that say nothing of precision compute in float32 on every processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aanet.engines.half_precision.choose_precision", lambda *_: "float32")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _leave_the_process_as_it_was() -> Iterator[None]:
     """Give the next test denormal numbers and the system's own handling of children that end.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,30 +12,28 @@ from aanet.errors import AanetError
 from aanet.handling import STEEPEST, Handling, cut_edges, extend_past_view
 from aanet.matcher import Finish, StereoMatcher
 
-
-def extended_slowly(disparity: np.ndarray) -> np.ndarray:
-    """Pixel by pixel: walk to the right until the match is inside the right image."""
-    result = disparity.copy()
-    height, width = disparity.shape
-    for y in range(height):
-        for x in range(width):
-            for other in range(x, width):
-                if other - disparity[y, other] >= 0:
-                    result[y, x] = disparity[y, other]
-                    break
-    return result
+# A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
+GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
 
 
-def test_each_row_goes_on_from_its_first_match() -> None:
-    rng = np.random.default_rng(0)
-    disparity = rng.uniform(0, 30, (3, 12, 40)).astype(np.float32)
-    disparity[0, 5] = 50  # nothing in this row has a match
+def test_the_hidden_border_takes_the_surface_beside_it() -> None:
+    disparity = GUESSED.copy()
+    disparity[10] = 60  # nothing in this row has a match: as the rows beside it
     result = extend_past_view(disparity)
     assert result.dtype == np.float32
-    for one, expected in zip(result, disparity, strict=True):
-        np.testing.assert_array_equal(one, extended_slowly(expected))
-    np.testing.assert_array_equal(result[0, 5], disparity[0, 5])
-    np.testing.assert_array_equal(extend_past_view(result), result)  # what was filled still has no match
+    np.testing.assert_array_equal(result, np.full_like(disparity, 8))
+
+
+def test_a_near_surface_goes_on_to_the_border_under_a_mottled_guess() -> None:
+    # 30 pixels near up to column 60, of which the right camera sees columns 30 … 60; behind it 5 pixels.
+    disparity = np.tile(np.float32([45, 75, 33] * 10 + [30] * 30 + [5] * 40), (16, 1))
+    expected = np.tile(np.float32([30] * 60 + [5] * 40), (16, 1))
+    np.testing.assert_array_equal(extend_past_view(disparity), expected)
+
+
+def test_a_map_without_any_match_stays() -> None:
+    disparity = np.full((5, 8), 20, np.float32)
+    np.testing.assert_array_equal(extend_past_view(disparity), disparity)
 
 
 def test_what_has_a_match_is_left_alone() -> None:
@@ -72,10 +72,6 @@ def test_a_blurred_edge_becomes_a_step_and_a_slope_stays() -> None:
     assert set(np.unique(cut_edges(blurred))) <= {10, 11, 30}
     slope = np.tile(np.linspace(10, 28, 19, dtype=np.float32), (8, 1))  # one pixel of disparity a pixel
     np.testing.assert_array_equal(cut_edges(slope), slope)
-
-
-# A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
-GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
 
 
 class FakeEngine:
@@ -134,3 +130,21 @@ def test_a_finish_that_means_nothing_is_refused() -> None:
     image = np.zeros((24, 48, 3), np.uint8)
     with pytest.raises(AanetError, match="The finish must be one of auto, none, all; got 'soft'"):
         matcher(image, image, finish="soft")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("facts", "complaint"),
+    [
+        ({"enlarge_to": "wide"}, "FILE gives 'wide' for enlarge_to; it must be a whole number."),
+        ({"enlarge_to": True}, "FILE gives True for enlarge_to; it must be a whole number."),
+        ({"cut_edges": "no"}, "FILE gives 'no' for cut_edges; it must be true or false."),
+    ],
+)
+def test_what_a_file_asks_for_must_make_sense(facts: dict[str, object], complaint: str) -> None:
+    with pytest.raises(AanetError, match=re.escape(complaint)):
+        Handling.from_facts(facts, "FILE")
+
+
+def test_other_facts_of_a_file_are_left_alone() -> None:
+    facts = {"hours": 3, "enlarge_to": 1100, "extend_border": True}
+    assert Handling.from_facts(facts, "FILE") == Handling(enlarge_to=1100, extend_border=True)

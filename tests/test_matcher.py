@@ -233,7 +233,7 @@ def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp
     ("options", "message"),
     [
         ({"engine": "cuda"}, "engine must be openvino or torch.*; got 'cuda'"),
-        ({"precision": "int8"}, "precision must be float32 or bf16; got 'int8'"),
+        ({"precision": "int8"}, "precision must be auto or float32 or bf16; got 'int8'"),
         ({"engine": "openvino", "device": "cuda"}, "engine openvino runs on the cpu"),
         ({"engine": "torch", "device": "cuda:99"}, "device 'cuda:99' cannot be used"),
         ({"max_disparity": 50}, "must be a positive multiple of 8"),

@@ -9,7 +9,7 @@ import pytest
 from aanet.data.files import read_disparity
 from aanet.data.images import as_rgb8, read_image
 from aanet.errors import AanetError
-from aanet.sgbm import SemiGlobalMatcher, fill_holes, left_right_difference
+from aanet.sgbm import SemiGlobalMatcher, left_right_difference
 
 NAN = np.nan
 
@@ -66,28 +66,6 @@ def test_left_right_difference_agrees_with_one_pixel_at_a_time() -> None:
         if np.isfinite(column) and column > -0.5 and np.isfinite(right[y, round(float(column))]):
             expected = abs(left[y, x] - right[y, round(float(column))])
         assert difference[y, x] == pytest.approx(expected)
-
-
-def test_holes_take_the_background_or_continue_a_surface() -> None:
-    edge = [5.0, 5.0, NAN, NAN, 40.0, 40.0]
-    slope = [10.0, 11.0, NAN, NAN, 14.0, 15.0]
-    border = [NAN, NAN, 30.0, 30.0, 9.0, NAN]
-    rows = [np.repeat(np.array([row], np.float32), 12, axis=0) for row in (edge, slope, border)]
-    assert fill_holes(rows[0])[6].tolist() == [5, 5, 5, 5, 40, 40]
-    np.testing.assert_allclose(fill_holes(rows[1])[6], [10, 11, 12, 13, 14, 15])
-    assert fill_holes(rows[2])[6].tolist() == [30, 30, 30, 30, 9, 9]
-
-
-def test_rows_without_a_match_copy_their_neighbour_and_known_pixels_stay() -> None:
-    rng = np.random.default_rng(0)
-    disparity = rng.uniform(1, 50, (20, 15)).astype(np.float32)
-    disparity[rng.random(disparity.shape) < 0.5] = NAN
-    disparity[8:13] = NAN
-    filled = fill_holes(disparity)
-    known = np.isfinite(disparity)
-    np.testing.assert_array_equal(filled[known], disparity[known])
-    assert np.isfinite(filled).all()
-    assert (fill_holes(np.full((3, 4), NAN, np.float32)) == 0).all()
 
 
 def test_real_pairs_keep_the_measured_accuracy(shared_data: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 
 from aanet.data.sample import FloatMap
+from aanet.errors import AanetError
+from aanet.holes import fill_smoothly
 
 LARGEST_ENLARGEMENT = 1.5  # of small images
 STEEPEST = (
@@ -29,6 +33,17 @@ class Handling:
     cut_edges: bool = False
     extend_border: bool = False
 
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any], source: str) -> Handling:
+        """Read what weights ask for out of the facts that their file gives; `source` names it in an error."""
+        asked = {key: facts[key] for key in asdict(cls()) if key in facts}
+        for key, value in asked.items():
+            kind = type(getattr(cls, key))
+            if type(value) is not kind:
+                wanted = "true or false" if kind is bool else "a whole number"
+                raise AanetError(f"{source} gives {value!r} for {key}; it must be {wanted}.")
+        return cls(**asked)
+
     def scale_for(self, width: int) -> float:
         """The scale at which to match images of this width: 1, or more for small ones.
 
@@ -40,7 +55,9 @@ class Handling:
         """Give a predicted disparity [B, H, W] its last touches."""
         if self.cut_edges:
             disparity = np.stack([cut_edges(each) for each in disparity])
-        return extend_past_view(disparity) if self.extend_border else disparity
+        if self.extend_border:
+            disparity = np.stack([extend_past_view(each) for each in disparity])
+        return disparity
 
 
 def cut_edges(disparity: FloatMap) -> FloatMap:
@@ -64,17 +81,10 @@ def extend_past_view(disparity: FloatMap) -> FloatMap:
     """Continue surfaces into what the right camera does not see: past the left end of its image.
 
     By their disparity, matches of those pixels lie outside of the right image, so nothing was compared there
-    and a network guesses.  Along its row each takes the disparity of the nearest pixel to the right that has
-    a match.
+    and a network guesses.  They are filled as holes, from the nearest pixels in the row that have a match.
 
     Args:
-        disparity: [..., H, W] in pixels.
-
-    Returns:
-        The same shape; a row in which nothing has a match stays as it is.
+        disparity: [H, W] in pixels; returned as it is if nothing in it has a match.
     """
-    width = disparity.shape[-1]
-    column = np.arange(width)
-    matched = np.where(disparity <= column, column, width)
-    nearest = np.minimum.accumulate(matched[..., ::-1], axis=-1)[..., ::-1]
-    return np.take_along_axis(disparity, np.where(nearest < width, nearest, column), axis=-1)
+    matched = disparity <= np.arange(disparity.shape[1])
+    return fill_smoothly(np.where(matched, disparity, np.float32(np.nan))) if matched.any() else disparity

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from aanet.data.sample import FloatMap, Image, Mask
 from aanet.errors import AanetError
+from aanet.holes import fill_smoothly
 
 _BLOCK = 3
 _MAX_LEFT_RIGHT_DIFFERENCE = 1.0  # pixels
@@ -52,7 +53,7 @@ class SemiGlobalMatcher:
         mirrored = self._match(np.fliplr(right_grey), np.fliplr(left_grey))
         difference = left_right_difference(disparity, np.fliplr(mirrored))
         consistent = difference <= _MAX_LEFT_RIGHT_DIFFERENCE
-        dense = fill_holes(np.where(consistent, disparity, np.float32(np.nan)))
+        dense = fill_smoothly(np.where(consistent, disparity, np.float32(np.nan)))
         dense = np.minimum(cv2.medianBlur(dense, 5), np.float32(self.max_disparity))
         agreement = np.where(consistent, np.exp(-np.where(consistent, difference, 0)), 0.2)
         support = cv2.blur(consistent.astype(np.float32), (_SUPPORT, _SUPPORT))
@@ -79,36 +80,3 @@ def left_right_difference(left: FloatMap, right: FloatMap) -> FloatMap:
     column = np.where(known, np.rint(matched), 0).astype(np.int64)
     difference: FloatMap = np.abs(left - np.take_along_axis(right, column, axis=1))
     return np.where(known & np.isfinite(difference), difference, np.float32(np.inf))
-
-
-def fill_holes(disparity: FloatMap) -> FloatMap:
-    """Fill NaN along the rows, then smooth what was filled across them; the known pixels keep their values.
-
-    Between two ends that may belong to one slanted surface the values run linearly; where they differ more,
-    the hole is an occlusion, which belongs to the background: the smaller disparity.
-    """
-    known = np.isfinite(disparity)
-    rows = np.flatnonzero(known.any(axis=1))
-    if not rows.size:
-        return np.zeros_like(disparity)
-    # A row without any match takes what the nearest row with one has.
-    nearest = np.abs(np.arange(len(disparity))[:, None] - rows).argmin(axis=1)
-    smooth = _fill_rows(disparity[rows])[nearest]
-    for _ in range(4):
-        smooth = cv2.medianBlur(smooth, 5).astype(np.float32)
-    return np.where(known, disparity, smooth)
-
-
-def _fill_rows(disparity: FloatMap) -> FloatMap:
-    width = disparity.shape[1]
-    known, columns = np.isfinite(disparity), np.arange(width)
-    before = np.maximum.accumulate(np.where(known, columns, -1), axis=1)
-    after = np.minimum.accumulate(np.where(known, columns, width)[:, ::-1], axis=1)[:, ::-1]
-    padded = np.pad(disparity, ((0, 0), (1, 1)), constant_values=np.inf)  # beyond the border lies no value
-    a, b = (np.take_along_axis(padded, at + 1, axis=1).astype(np.float64) for at in (before, after))
-    gap = after - before
-    both = np.isfinite(a) & np.isfinite(b)
-    step = np.where(both, b, 0) - np.where(both, a, 0)
-    one_surface = both & (np.abs(step) <= 3 + 0.2 * gap)
-    line = np.where(both, a, 0) + step * (columns - before) / np.maximum(gap, 1)
-    return np.where(known, disparity, np.where(one_surface, line, np.minimum(a, b))).astype(np.float32)

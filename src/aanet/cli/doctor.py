@@ -78,10 +78,9 @@ def _hardware() -> list[Finding]:
     devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     devices += ["Apple GPU (mps)"] if torch.backends.mps.is_available() else []
     findings.append(Finding("torch devices", ", ".join(["cpu", *devices])))
-    import openvino
+    from aanet.engines.openvino_engine import processor_has_bf16
 
-    capabilities = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    bf16 = "bf16 in hardware" if "BF16" in capabilities else "no bf16: --precision bf16 computes in float32"
+    bf16 = "bf16 in hardware" if processor_has_bf16() else "no bf16: --precision bf16 computes in float32"
     return [
         *findings,
         Finding("openvino devices", f"CPU ({bf16})"),

@@ -77,7 +77,10 @@ def predict(
     engine: Annotated[
         str | None, typer.Option(help="openvino or torch; the fastest here if not given.")
     ] = None,
-    precision: Annotated[str, typer.Option(help="float32 or bf16.")] = "float32",
+    precision: Annotated[
+        str,
+        typer.Option(help="float32, bf16, or auto: bf16 where the processor has it and loses nothing by it."),
+    ] = "auto",
     device: Annotated[str | None, typer.Option(help="Of the engine torch: cpu, cuda, …")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="On a CPU; every core if not given.")] = None,
     resume: Annotated[

@@ -9,7 +9,7 @@ from aanet.data.sample import FloatMap
 from aanet.errors import AanetError
 from aanet.handling import Handling
 
-Precision = Literal["float32", "bf16"]
+Precision = Literal["auto", "float32", "bf16"]
 Maps = tuple[FloatMap, FloatMap]
 
 

@@ -13,18 +13,19 @@ from aanet.export.metadata import SECTION, Description, parse
 from aanet.padding import Padding
 
 
-def open_exported(path: Path, precision: Precision = "float32", threads: int | None = None) -> Engine:
+def open_exported(path: Path, precision: Precision = "auto", threads: int | None = None) -> Engine:
     """Open an exported file, by its suffix.
 
     Args:
         path: An .onnx, .xml or .pt2 file.
-        precision: "bf16" is a choice of OpenVINO's alone; the other formats fix the precision in the file.
+        precision: "bf16" is a choice of OpenVINO's alone, the other formats fix the precision in the file;
+            "auto" is float32.
         threads: How many; None follows `OMP_NUM_THREADS`, or else takes every core.
     """
     if not path.is_file():
         raise AanetError(f"There is no file {path}.")
-    if precision != "float32" and path.suffix != ".xml":
-        raise AanetError(f"{path} computes in float32; {precision} can be had from OpenVINO's .xml files.")
+    if precision == "bf16" and path.suffix != ".xml":
+        raise AanetError(f"{path} computes in float32; bf16 can be had from OpenVINO's .xml files.")
     engine, exported = _OPENERS[path.suffix](path, precision, threads)
     return engine if exported.size is None else FixedSizeEngine(engine, exported.size)
 

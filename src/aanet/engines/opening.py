@@ -6,7 +6,7 @@ import importlib.util
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 from aanet import weight_files
 from aanet.engines.engine import Engine, EngineUnavailableError, Precision
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Model = str | os.PathLike[str] | StereoNetwork
 
 ENGINES = ("openvino", "torch")
-PRECISIONS = ("float32", "bf16")
+PRECISIONS = get_args(Precision)
 # What runs the files that `aanet export` writes.
 EXPORTED = {".onnx": "onnxruntime", ".xml": "openvino", ".pt2": "torch"}
 
@@ -28,7 +28,7 @@ def open_engine(
     *,
     weights: str | os.PathLike[str] | None = None,
     engine: str | None = None,
-    precision: str = "float32",
+    precision: str = "auto",
     max_disparity: int | None = None,
     device: str | None = None,
     threads: int | None = None,

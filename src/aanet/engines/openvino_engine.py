@@ -33,15 +33,15 @@ class OpenVINOEngine:
         self,
         model: openvino.Model,
         facts: NetworkFacts,
-        precision: Precision = "float32",
+        precision: Precision = "auto",
         threads: int | None = None,
     ) -> None:
+        """Compile nothing yet; "auto" is float32 here, because nothing is kept of a model in memory."""
         self.facts = facts
         self._core, self._model = openvino.Core(), model
         self._compiled: OrderedDict[tuple[int, ...], openvino.CompiledModel] = OrderedDict()
         self._lock = threading.Lock()
-        has_bf16 = "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-        half = precision == "bf16" and has_bf16
+        half = precision == "bf16" and processor_has_bf16()
         threads = threads or threads_of_environment()
         self._properties = {
             # Without a hint OpenVINO takes half precision where the processor has it.
@@ -52,7 +52,7 @@ class OpenVINOEngine:
         }
         version = openvino.__version__.split("-")[0]
         self.description = f"OpenVINO {version}, {'bf16' if half else 'float32'}, cpu"
-        if precision == "bf16" and not has_bf16:
+        if precision == "bf16" and not half:
             self.description += " (which has no bf16)"
 
     @classmethod
@@ -60,7 +60,7 @@ class OpenVINOEngine:
         cls,
         path: Path,
         max_disparity: int | None = None,
-        precision: Precision = "float32",
+        precision: Precision = "auto",
         threads: int | None = None,
     ) -> OpenVINOEngine:
         """Open a file of weights, converting it if that was not done before.
@@ -68,7 +68,8 @@ class OpenVINOEngine:
         Args:
             path: A file of ours or of the authors.
             max_disparity: Search range, for networks whose weights do not fix it.
-            precision: "float32", or "bf16" where the processor has it.
+            precision: "float32", "bf16" where the processor has it, or "auto": bf16 where it has it and
+                these weights lose next to nothing by it (see `half_precision`).
             threads: How many; None follows `OMP_NUM_THREADS`, or else takes every core.
         """
         key = cache.key_of(path, max_disparity, f"openvino {openvino.__version__}")
@@ -89,11 +90,16 @@ class OpenVINOEngine:
             if kept is None:
                 return cls(model, facts, precision, threads)
         # Also after storing it: the first prediction then equals every later one to the last bit.
-        return cls(openvino.Core().read_model(kept.model), kept.facts, precision, threads)
+        model, facts = openvino.Core().read_model(kept.model), kept.facts
+        if precision == "auto" and processor_has_bf16():
+            from aanet.engines.half_precision import choose_precision
+
+            precision = choose_precision(kept.model.parent, lambda tried: cls(model, facts, tried, threads))
+        return cls(model, facts, precision, threads)
 
     @classmethod
     def from_network(
-        cls, network: StereoNetwork, precision: Precision = "float32", threads: int | None = None
+        cls, network: StereoNetwork, precision: Precision = "auto", threads: int | None = None
     ) -> OpenVINOEngine:
         """Convert a network in memory; nothing is kept, because its weights may change at any time."""
         from aanet.engines.conversion import convert
@@ -121,6 +127,11 @@ class OpenVINOEngine:
         model.reshape({0: list(shape), 1: list(shape)})
         self._compiled[shape] = self._core.compile_model(model, "CPU", self._properties)
         return self._compiled[shape]
+
+
+def processor_has_bf16() -> bool:
+    """Whether OpenVINO computes in bf16 here; where it cannot, it would take float32 without a word."""
+    return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 def threads_of_environment() -> int | None:

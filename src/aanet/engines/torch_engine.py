@@ -26,7 +26,7 @@ class TorchEngine:
         self,
         network: StereoNetwork,
         device: str | None = None,
-        precision: Precision = "float32",
+        precision: Precision = "auto",
         threads: int | None = None,
     ) -> None:
         self.facts = facts_of(network)
@@ -34,7 +34,8 @@ class TorchEngine:
         self._graph = InferenceGraph(fold_batch_norms(network)).to(self.device)
         self._half = precision == "bf16"
         self._threads = threads
-        self.description = f"torch {torch.__version__.split('+')[0]}, {precision}, {self.device}"
+        used = "bf16" if self._half else "float32"
+        self.description = f"torch {torch.__version__.split('+')[0]}, {used}, {self.device}"
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
         """See `Engine`."""

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from aanet.data.sample import FloatMap, Mask
+from aanet.holes import ends_of_holes
 
 THRESHOLDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)  # px; an error above one makes a "bad" pixel
 D1_PIXELS, D1_SHARE = 3.0, 0.05  # KITTI 2015: an outlier is off by more than 3 px and more than 5 %
@@ -93,18 +94,12 @@ def fill_holes(disparity: FloatMap) -> tuple[FloatMap, Mask]:
     given = np.isfinite(disparity) & (disparity >= 0)
     if given.all():
         return disparity, given
-    height, width = disparity.shape
-    column = np.broadcast_to(np.arange(width), (height, width))
-    before = np.maximum.accumulate(np.where(given, column, -1), axis=1)
-    after = np.minimum.accumulate(np.where(given, column, width)[:, ::-1], axis=1)[:, ::-1]
-    padded = np.pad(np.where(given, disparity, np.inf), ((0, 0), (1, 1)), constant_values=np.inf)
-    from_left = np.take_along_axis(padded, before + 1, axis=1)
-    from_right = np.take_along_axis(padded, after + 1, axis=1)
-    filled = np.where(given, disparity, np.minimum(from_left, from_right))
+    ends = ends_of_holes(disparity, given)
+    filled = np.where(given, disparity, np.minimum(ends.left, ends.right))
     rows = np.flatnonzero(given.any(axis=1))
     if not rows.size:
         return np.zeros_like(disparity), given
-    source = rows[np.maximum(np.searchsorted(rows, np.arange(height), side="right") - 1, 0)]
+    source = rows[np.maximum(np.searchsorted(rows, np.arange(len(disparity)), side="right") - 1, 0)]
     return filled[source].astype(np.float32), given
 
 

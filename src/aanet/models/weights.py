@@ -58,8 +58,7 @@ class Checkpoint:
             state = {key: value for key, value in state.items() if key not in heads}
         _check_state(network, state, self.source)
         network.load_state_dict(state, assign=True)
-        asked = {key: self.facts[key] for key in asdict(Handling()) if key in self.facts}
-        network.handling = Handling(**asked)
+        network.handling = Handling.from_facts(self.facts, self.source)
         return zoo.to_channels_last(network).eval()
 
 
