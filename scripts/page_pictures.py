@@ -1,11 +1,12 @@
 """Take the pictures of the page that the documentation shows: `python scripts/page_pictures.py`.
 
-Starts a server with the bundled AANet, lets Chromium match the Motorcycle pair as a visitor would, and writes
-`docs/images/page-light.jpg` (disparity beside the image) and `page-dark.jpg` (points).
+Starts a server, lets Chromium match the Motorcycle pair as a visitor would, and writes `page-light.jpg`
+(disparity beside the image) and `page-dark.jpg` (points).
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -20,10 +21,14 @@ PATIENCE = 120_000  # milliseconds for a match, on any machine
 
 def main() -> None:
     """Both pictures, from one server."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="aanet", help="what matches")
+    parser.add_argument("--out", type=Path, default=IMAGES, help="folder of the pictures")
+    arguments = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("There is no Chromium on this machine.")
-    command = [Path(sys.executable).with_name("aanet"), "serve", "--port", "0", "--model", "aanet"]
+    command = [Path(sys.executable).with_name("aanet"), "serve", "--port", "0", "--model", arguments.model]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -38,7 +43,7 @@ def main() -> None:
                     page.click("#example-2")
                     page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
                     look(page)
-                    target = IMAGES / f"page-{scheme}.jpg"
+                    target = arguments.out / f"page-{scheme}.jpg"
                     page.screenshot(path=target, full_page=True, type="jpeg", quality=85)
         finally:
             server.terminate()
