@@ -60,14 +60,14 @@ def main() -> None:
         "hardware": arguments.hardware,
         "recipe": arguments.recipe,
         "recipe_digest": ", ".join(source.facts["recipe_digest"] for source in sources),
-        "steps": int(sources[-1].facts["steps"]),
+        "steps": ", ".join(source.facts["steps"] for source in sources),
         "released": date.today().isoformat(),
         "licence": "Apache-2.0",
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
     weights.save(network, target, facts, torch.float16)
-    matcher = StereoMatcher(name)
+    matcher = StereoMatcher(name, precision="float32")
     facts["scores"] = {
         name: score(matcher, arguments),
         ALONE: score(matcher, arguments, scale=1.0, finish="none"),
