@@ -21,6 +21,9 @@ def test_demo_predicts_the_motorcycle_and_draws_it(tmp_path: Path) -> None:
     assert facts["scores"]["sgbm"]["bad2"] < 7.5
     files = [Path(file) for file in facts["files"]]
     assert all(file.is_file() for file in files)
+    assert {"left.png", "right.png", "calib.json"} <= {
+        file.name for file in files
+    }  # the README goes on with them
     assert read_image(tmp_path / "panel.png").shape[1] > 1400
     (disparity,) = (file for file in files if file.name.endswith("disparity.png"))
     assert read_disparity(disparity).shape == (500, 741)

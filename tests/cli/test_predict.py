@@ -225,7 +225,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
         # A shell starts what runs in the background deaf to it, and so would be its children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while process.poll() is None and not (out.is_dir() and list(out.glob("*.png"))):
+    while process.poll() is None and not (out.is_dir() and list(out.glob("[!.]*.png"))):  # whole files
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate()
