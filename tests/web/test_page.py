@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ import pytest
 
 from aanet.camera import StereoCamera
 from aanet.data.files import read_disparity
-from aanet.data.images import decode_image, encode_image, read_image
+from aanet.data.images import decode_image, encode_image
 from aanet.data.ply import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
@@ -310,11 +308,3 @@ def contrast(page: Page, selector: str) -> float:
         linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
         lightness.append(float(linear @ (0.2126, 0.7152, 0.0722)))
     return (max(lightness) + 0.05) / (min(lightness) + 0.05)
-
-
-def test_the_pictures_of_the_documentation_can_be_taken_again(tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "scripts" / "page_pictures.py"
-    subprocess.run([sys.executable, script, "--model", "sgbm", "--out", tmp_path], check=True, timeout=120)
-    light, dark = (read_image(tmp_path / f"page-{name}.jpg") for name in ("light", "dark"))
-    assert light.shape[1] == dark.shape[1] == 1280
-    assert np.median(light) > 200 > 60 > np.median(dark)
