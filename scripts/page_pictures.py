@@ -32,7 +32,9 @@ def main() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            line = next(line for line in server.stdout if "http://" in line)
+            line = next((line for line in server.stdout if "http://" in line), None)
+            if line is None:
+                sys.exit("The server did not start; it says why above.")
             address = next(word for word in line.split() if word.startswith("http://"))
             with sync_playwright() as driver:
                 browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)

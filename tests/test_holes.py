@@ -43,3 +43,10 @@ def test_rows_without_a_match_copy_their_neighbour_and_known_pixels_stay() -> No
     np.testing.assert_array_equal(filled[known], disparity[known])
     assert np.isfinite(filled).all()
     assert (fill_smoothly(np.full((3, 4), NAN, np.float32)) == 0).all()
+
+
+def test_an_empty_row_takes_the_nearest_row_above_or_below() -> None:
+    rows = np.float32([5, NAN, NAN, NAN, NAN, NAN, 9, 9])  # row 3 is as near to both
+    filled = fill_smoothly(np.repeat(rows[:, None], 20, axis=1))
+    assert filled[[0, 1, 5, 6, 7], 10].tolist() == [5, 5, 9, 9, 9]
+    assert set(filled[:, 10].tolist()) == {5, 9}

@@ -52,7 +52,7 @@ def fill_smoothly(disparity: FloatMap) -> FloatMap:
     rows = np.flatnonzero(known.any(axis=1))
     if not rows.size:
         return np.zeros_like(disparity)
-    nearest = np.abs(np.arange(len(disparity))[:, None] - rows).argmin(axis=1)
+    nearest = np.rint(np.interp(np.arange(len(disparity)), rows, np.arange(len(rows)))).astype(np.int64)
     smooth = _fill_rows(disparity[rows])[nearest]
     for _ in range(4):
         smooth = cv2.medianBlur(smooth, 5).astype(np.float32)

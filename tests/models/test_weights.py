@@ -109,6 +109,12 @@ def test_a_file_says_what_it_is(saved: Path) -> None:
     assert str(saved) in checkpoint.source
 
 
+def test_a_file_that_asks_a_matcher_for_nonsense_is_refused(saved: Path) -> None:
+    rewrite(saved, change_metadata=lambda metadata: metadata.update(facts='{"enlarge_to": "wide"}'))
+    with pytest.raises(AanetError, match=r"net.safetensors gives 'wide' for enlarge_to; it must be a whole"):
+        weights.load(saved)
+
+
 @pytest.mark.parametrize("name", ["gcnet_aa", "psmnet"])
 def test_training_heads_are_kept_or_left_out(name: str, tmp_path: Path) -> None:
     network = zoo.build(name, 32, training_heads=True)
