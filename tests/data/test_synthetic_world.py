@@ -15,7 +15,7 @@ import pytest
 
 from aanet.data.sample import StereoSample
 from aanet.data.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene
-from aanet.data.synthetic.camera_effects import CameraEffects, draw_cameras, expose
+from aanet.data.synthetic.camera_effects import MIDDLE_GREY, CameraEffects, draw_cameras, expose
 from aanet.data.synthetic.library import Cache, TextureLibrary, flat
 from aanet.data.synthetic.photo import segment
 from aanet.data.synthetic.textures import GENERATORS
@@ -219,9 +219,22 @@ def test_cameras_differ_and_some_are_misaligned_by_at_most_half_a_pixel() -> Non
 
 def test_a_dark_scene_is_exposed_longer() -> None:
     dark, bright = (
-        np.mean([draw_cameras(np.random.default_rng(s), b)[0].gain for s in range(30)]) for b in (60, 180)
+        np.mean([draw_cameras(np.random.default_rng(s), b)[0].gain for s in range(60)]) for b in (60, 180)
     )
     assert dark > 1.5 * bright
+
+
+def test_some_pairs_are_taken_in_the_dark_and_noisy_and_some_are_overexposed() -> None:
+    pairs = [draw_cameras(np.random.default_rng(seed), MIDDLE_GREY) for seed in range(400)]
+    gain = np.array([np.mean(left.gain) for left, _ in pairs])
+    dark, glaring = gain < 0.4, gain > 1.8
+    assert 0.02 < dark.mean() < 0.12
+    assert 0.02 < glaring.mean() < 0.12
+    assert gain.min() < 0.08
+    read_noise = np.array([left.read_noise for left, _ in pairs])
+    assert np.median(read_noise[dark]) > 2 * np.median(read_noise[~dark])
+    # Both cameras are in the same tunnel.
+    assert all(0.6 < np.mean(right.gain) / np.mean(left.gain) < 1.7 for left, right in pairs)
 
 
 @pytest.mark.parametrize(
@@ -268,3 +281,14 @@ def test_an_index_beyond_the_end_stops_iteration() -> None:
 
 def test_a_flat_texture_is_one_pixel() -> None:
     np.testing.assert_array_equal(flat((1.0, 0.5, 0.0)).image, [[[255, 127, 0, 255]]])
+
+
+def test_cars_mirror_what_seems_to_lie_behind_their_paint() -> None:
+    world = SyntheticWorld((96, 192), 64, seed=3, kinds={"street": 1.0})
+    mirrors = [s for index in range(12) for s in world.scene(index).surfaces if s.reflection is not None]
+    assert len(mirrors) > 10
+    for surface in mirrors:
+        x0, y0, x1, y1 = surface.left_box
+        x, y = np.array([x0, x1, x0, x1], np.float32), np.array([y0, y0, y1, y1], np.float32)
+        assert 0.15 <= surface.reflection.strength <= 0.6
+        assert surface.reflection.disparity <= max(surface.plane.disparity(x, y).max(), 0.0)

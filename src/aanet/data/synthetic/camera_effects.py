@@ -11,6 +11,7 @@ from aanet.data.sample import FloatMap, Image
 
 NOISE_LENGTH = 1 << 21
 MIDDLE_GREY = 112.0
+DARK, GLARING = 0.08, 0.08  # shares of pairs
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
     `brightness` is the mean of the scene; the exposure draws it towards middle grey, as a light meter does.
     """
     metered = np.clip(MIDDLE_GREY / max(brightness, 1.0), 0.75, 2.2)
-    exposure = metered * np.exp(rng.normal(0.0, 0.2))
+    light, amplifier_noise = _draw_light(rng)
+    exposure = metered * light * np.exp(rng.normal(0.0, 0.2))
     cast = np.exp(rng.normal(0.0, 0.05, 3))
     gain = exposure * cast
     noise = float(rng.choice([0.3, 1.0, 2.5, 5.0], p=[0.3, 0.4, 0.2, 0.1]))
@@ -46,7 +48,7 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
         gain=(gain[0], gain[1], gain[2]),
         gamma=float(np.exp(rng.normal(0.0, 0.15))),
         blur=float(rng.choice([0.0, 0.45, 0.6, 0.9], p=[0.35, 0.3, 0.25, 0.1])),
-        read_noise=noise * rng.uniform(0.3, 1.0),
+        read_noise=noise * rng.uniform(0.3, 1.0) + amplifier_noise,
         shot_noise=noise * rng.uniform(0.3, 1.5),
         vignetting=float(max(rng.normal(0.0, 0.15), 0.0)),
         jpeg_quality=int(rng.integers(55, 97)) if rng.random() < 0.3 else 0,
@@ -62,6 +64,17 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
         vertical_shift=float(rng.uniform(-0.5, 0.5)) if rng.random() < 0.3 else 0.0,
     )
     return left, right
+
+
+def _draw_light(rng: np.random.Generator) -> tuple[float, float]:
+    """By how much the light meter was misled (a tunnel, white walls), and grey levels of added noise.
+
+    In the dark an amplifier makes up for some of the missing light, and amplifies its noise as well.
+    """
+    chance, place = rng.random(), rng.random()
+    if chance < DARK:
+        return float(0.04 ** (1.0 - place) * 0.5**place), float(rng.uniform(0.5, 5.0))
+    return (1.5 + 1.5 * place, 0.0) if chance < DARK + GLARING else (1.0, 0.0)
 
 
 def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> Image:

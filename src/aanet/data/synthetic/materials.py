@@ -57,6 +57,8 @@ ROLES: dict[str, dict[str, float]] = {
 }
 WITHOUT_PHOTOGRAPHS = ("dead_leaves", "clouds", "print")
 GLOSS = {"floor": 0.15, "table": 0.25, "object": 0.15, "bodywork": 0.6, "furniture": 0.15, "paper": 0.1}
+MIRRORS = {"floor": 0.05, "table": 0.08, "object": 0.05, "bodywork": 0.6, "furniture": 0.05, "glass": 0.7}
+SURROUNDINGS = {"photo": 3.0, "facade": 2.0, "sky": 2.0, "clouds": 1.0}
 
 
 def _draw(weights: dict[str, float], chance: float) -> str:
@@ -84,7 +86,17 @@ class Materials:
         angle = rng.uniform(0, 6.28) if role in ("object", "rock", "cloth", "paper") else 0.0
         if role in ("object", "paper") and rng.random() < 0.6:
             angle = 0.0
-        return Material(self.texture(name), density, (tint[0], tint[1], tint[2]), gloss, angle)
+        mirror = self._mirror(role)
+        return Material(self.texture(name), density, (tint[0], tint[1], tint[2]), gloss, angle, mirror)
+
+    def glass(self) -> Material:
+        """A dark window, with what it mirrors."""
+        return Material(flat((0.06, 0.07, 0.09)), gloss=0.25, mirror=self._mirror("glass"))
+
+    def _mirror(self, role: str) -> tuple[Texture, float] | None:
+        if self.rng.random() >= MIRRORS.get(role, 0.0):
+            return None
+        return self.texture(_draw(SURROUNDINGS, self.rng.random())), float(self.rng.uniform(0.15, 0.6))
 
     def texture(self, name: str) -> Texture:
         """A tile by its generator's name, or one of the scene's photographs."""

@@ -179,11 +179,16 @@ def person(props: Props, at: At, scale: float) -> list[Facet]:
 
 
 def car(props: Props, at: At, scale: float) -> list[Facet]:
+    """A car that drives across or along the street."""
+    rng = props.rng
+    return parked_car(props, at, scale, float(rng.choice([0.0, np.pi / 2])) + rng.normal(0, 0.12))
+
+
+def parked_car(props: Props, at: At, scale: float, yaw: float) -> list[Facet]:
     """Body, cabin, dark windows and wheels."""
     rng = props.rng
-    yaw = float(rng.choice([0.0, np.pi / 2])) + rng.normal(0, 0.12)
     long, high, wide = scale * rng.uniform(3.6, 4.8), scale * rng.uniform(0.6, 0.8), scale * 1.75
-    paint, glass = props.materials.pick("bodywork"), Material(flat((0.06, 0.07, 0.09)), gloss=0.25)
+    paint, glass = props.materials.pick("bodywork"), props.materials.glass()
     body = props.box((at[0], at[1] + 0.25 * scale, at[2]), (long, high, wide), yaw, paint)
     cabin = props.box(
         (at[0], at[1] + 0.25 * scale + high, at[2]), (long * 0.6, 0.6 * scale, wide * 0.9), yaw, paint

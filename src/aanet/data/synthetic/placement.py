@@ -61,6 +61,7 @@ class Material:
     colour: tuple[float, float, float] = (1.0, 1.0, 1.0)
     gloss: float = 0.0
     angle: float = 0.0
+    mirror: tuple[Texture, float] | None = None  # what it reflects, and how strongly
 
 
 class ReliefMaker(Protocol):

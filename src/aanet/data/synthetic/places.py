@@ -144,6 +144,8 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
             at = (side * (setback + deep / 2 + rng.uniform(0, 1.5)), 0.0, z + long / 2)
             stage.objects.append(props.box(at, (deep, high, long), rng.normal(0, 0.02), pick("facade")))
             z += long + float(rng.choice([0.0, 0.0, 4.0]))
+        if rng.random() < 0.35:
+            _parked_cars(props, side * (half - 1.0))
     _scatter(props, OUTDOORS, int(rng.integers(4, 9)), 6.0, 45.0)
     if rng.random() < 0.3:
         for _ in range(int(rng.integers(1, 4))):
@@ -151,6 +153,17 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
             at = (0.0, rng.uniform(4, 7), rng.uniform(8, 30))
             props.add([props.standing(cable, at, props.materials.paint(0.02, 0.2), None, rng.normal(0, 0.3))])
     return stage.build(near)
+
+
+def _parked_cars(props: Props, x: float) -> None:
+    """A row of cars along the kerb, with gaps."""
+    rng = props.rng
+    z = rng.uniform(4.0, 9.0)
+    while z < 40.0:
+        if rng.random() < 0.75:
+            at = (x + rng.normal(0.0, 0.15), 0.0, z)
+            props.add(objects.parked_car(props, at, 1.0, np.pi / 2 + rng.normal(0.0, 0.05)))
+        z += rng.uniform(5.2, 6.5)
 
 
 def _road(props: Props, half: float) -> list[Facet]:

@@ -1,4 +1,4 @@
-"""Colour of a view: textures at the right level of detail, light, gloss, weighted by coverage."""
+"""Colour of a view: textures at the right level of detail, light, reflections, weighted by coverage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from aanet.data.sample import FloatMap, Image, Mask
-from aanet.data.synthetic.surfaces import Gloss, Matrix, Surface
+from aanet.data.synthetic.surfaces import Gloss, Matrix, Reflection, Surface
 from aanet.data.synthetic.window import Window
 
 FAINT = np.float32(1 / 512)  # less cannot change a pixel by half a grey level
@@ -52,6 +52,11 @@ def _colour(surface: Surface, window: Window, weight: FloatMap, right: bool) -> 
         tint = np.array([[red, 0, 0], [0, green, 0], [0, 0, blue]], np.float32)
         colour = cv2.transform(_textured(surface, window), tint)
         cv2.multiply(colour, cv2.cvtColor(factor, cv2.COLOR_GRAY2RGB), dst=colour)
+    if surface.reflection is not None:
+        mirrored = _mirrored(surface.reflection, window, right)
+        cv2.multiply(mirrored, cv2.cvtColor(weight, cv2.COLOR_GRAY2RGB), dst=mirrored)
+        share = surface.reflection.strength
+        colour = cv2.addWeighted(colour, 1.0 - share, mirrored, share, 0.0)
     if surface.gloss is not None:
         spot = _spot(surface.gloss, window, right) * weight
         cv2.add(colour, cv2.cvtColor(spot, cv2.COLOR_GRAY2RGB), dst=colour)
@@ -86,6 +91,19 @@ def _spot(gloss: Gloss, window: Window, right: bool) -> FloatMap:
     x = (window.x - np.float32(gloss.x - (gloss.disparity if right else 0.0))) / np.float32(gloss.width)
     y = (window.y - np.float32(gloss.y)) / np.float32(gloss.height)
     return np.asarray(np.float32(255.0 * gloss.strength) * np.exp(-x * x) * np.exp(-y * y))
+
+
+def _mirrored(reflection: Reflection, window: Window, right: bool) -> FloatMap:
+    """The mirrored surroundings, where this camera sees them, [h, w, 3]."""
+    matrix = reflection.texture_from_left.copy()
+    level = round(math.log2(max(math.sqrt(abs(matrix[0, 0] * matrix[1, 1])), 1.0)))
+    level = min(level, reflection.texture.coarsest)
+    matrix[:, 2] += matrix[:, :2] @ (window.x0 + (reflection.disparity if right else 0.0), window.y0)
+    matrix *= 0.5**level
+    warped = cv2.warpAffine(
+        reflection.texture.level(level), matrix, window.size, flags=_LINEAR, borderMode=cv2.BORDER_REFLECT_101
+    )
+    return np.asarray(cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB), np.float32)
 
 
 def _textured(surface: Surface, window: Window) -> FloatMap:

@@ -20,7 +20,7 @@ from aanet.data.synthetic.placement import (
     draw_mask,
     place_facet,
 )
-from aanet.data.synthetic.surfaces import Gloss, Matrix, Plane, Scene, Shading, Surface
+from aanet.data.synthetic.surfaces import Gloss, Matrix, Plane, Reflection, Scene, Shading, Surface
 
 MOST_ENLARGED = 0.6  # of the density asked for
 SMALLEST_FALLOFF = 40.0  # px: on smaller facets nobody would see that the light falls off
@@ -83,6 +83,7 @@ class Stage:
             shading=self._shading(facet, place, plane),
             relief=None if facet.relief is None else facet.relief(plane, extent),
             gloss=self._gloss(material, plane, extent),
+            reflection=self._reflection(material, plane, extent),
             group=facet.group,
             decal=facet.decal,
             opacity=facet.opacity,
@@ -155,13 +156,30 @@ class Stage:
     def _gloss(self, material: Material, plane: Plane, extent: Extent) -> Gloss | None:
         if material.gloss == 0.0:
             return None
-        height, width = self.view.size
-        x0, x1 = np.clip((extent[0], extent[2]), 0, width)
-        y0, y1 = np.clip((extent[1], extent[3]), 0, height)
+        x0, y0, x1, y1 = self._in_view(extent)
         x, y = self.rng.uniform(x0, x1), self.rng.uniform(y0, y1)
         disparity = max(plane.a * x + plane.b * y + plane.c, 0.0) * self.rng.uniform(0.3, 0.9)
         size = self.rng.uniform(0.08, 0.35, 2) * np.clip([x1 - x0, y1 - y0], 12.0, 250.0)
         return Gloss(x, y, float(disparity), float(size[0]), float(size[1]), material.gloss)
+
+    def _reflection(self, material: Material, plane: Plane, extent: Extent) -> Reflection | None:
+        """What is mirrored seems to lie behind the surface, near it if the surface bulges."""
+        if material.mirror is None:
+            return None
+        texture, strength = material.mirror
+        x0, y0, x1, y1 = self._in_view(extent)
+        at_middle = plane.a * (x0 + x1) / 2 + plane.b * (y0 + y1) / 2 + plane.c
+        disparity = max(at_middle, 0.0) * self.rng.uniform(0.2, 0.95)
+        across, along = np.exp(self.rng.uniform(np.log(0.5), np.log(4.0), 2))  # curved bodies squeeze
+        shift_x, shift_y = self.rng.uniform(0.0, 512.0, 2)
+        matrix = np.array([[across, 0.0, shift_x], [0.0, along, shift_y]])
+        return Reflection(texture, matrix, float(disparity), strength)
+
+    def _in_view(self, extent: Extent) -> Extent:
+        height, width = self.view.size
+        x0, x1 = np.clip((extent[0], extent[2]), 0.0, width).tolist()
+        y0, y1 = np.clip((extent[1], extent[3]), 0.0, height).tolist()
+        return x0, y0, x1, y1
 
 
 def dot(a: Sequence[float], b: Sequence[float]) -> float:

@@ -204,6 +204,16 @@ class Texture:
 
 
 @dataclass(frozen=True)
+class Reflection:
+    """Surroundings mirrored in paint or glass: a picture that seems to lie behind the surface."""
+
+    texture: Texture
+    texture_from_left: Matrix  # 2×3: scale and shift
+    disparity: float
+    strength: float  # 0..1, the rest is the surface's own colour
+
+
+@dataclass(frozen=True)
 class Surface:
     """One sheet of a scene.
 
@@ -220,6 +230,7 @@ class Surface:
     shading: Shading = field(default_factory=Shading)
     relief: Relief | None = None
     gloss: Gloss | None = None
+    reflection: Reflection | None = None
     group: int = -1  # -1: on its own
     decal: bool = False
     opacity: float = 1.0  # below 1 for shadows only
