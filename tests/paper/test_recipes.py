@@ -111,7 +111,7 @@ def test_the_synthetic_recipe_trains_parts_before_the_whole() -> None:
     assert loaded.run.ema_decay > 0
 
 
-@pytest.mark.parametrize("name", ["synthetic-cpu-further", "synthetic-cpu-wide"])
+@pytest.mark.parametrize("name", ["synthetic-cpu-further", "synthetic-cpu-wide", "synthetic-cpu-longer"])
 def test_later_recipes_go_on_from_the_package_with_frozen_batch_norm(name: str) -> None:
     first, later = recipe("synthetic-cpu"), recipe(name)
     assert later.network.start_from == "aanet"
@@ -125,3 +125,13 @@ def test_the_wide_recipe_differs_in_its_scenes_and_its_stage_alone() -> None:
     further, wide = recipe("synthetic-cpu-further"), recipe("synthetic-cpu-wide")
     assert dataclasses.replace(wide, stage=further.stage, data=further.data) == further
     assert math.prod(wide.stage[0].crop) > math.prod(further.stage[-1].crop)
+
+
+def test_the_longer_recipe_sees_larger_crops_while_the_refinement_waits() -> None:
+    wide, longer = recipe("synthetic-cpu-wide"), recipe("synthetic-cpu-longer")
+    assert dataclasses.replace(longer, stage=wide.stage, data=wide.data) == wide
+    first, last = longer.stage
+    assert (first.trains, last.trains) == ("aggregation", "all")
+    assert math.prod(first.crop) > math.prod(last.crop)
+    assert first.schedule == "constant"  # the second stage takes the learning rate down
+    assert longer.data[0].world_seed != wide.data[0].world_seed  # pairs that have not been seen
