@@ -136,7 +136,7 @@ def test_scenes_cut_out_of_real_photographs_warp_onto_each_other(shared_data: Pa
 
 @pytest.mark.parametrize("kind", PLACES)
 def test_the_disparity_of_the_right_view_is_that_of_the_left_at_matching_pixels(kind: str) -> None:
-    world = SyntheticWorld((120, 240), 96, seed=6, kinds={kind: 1.0})
+    world = SyntheticWorld((120, 240), 96, seed=7, kinds={kind: 1.0})
     for index in range(3):
         pair = render_scene(world.scene(index))
         x, y = grid(pair.disparity.shape)
@@ -146,7 +146,7 @@ def test_the_disparity_of_the_right_view_is_that_of_the_left_at_matching_pixels(
         ):
             found = cv2.remap(there, x + sign * here, y, cv2.INTER_LINEAR)
             inside = ~near_edges(here, visible)
-            assert inside.mean() > 0.04  # a room full of plants has little else
+            assert inside.mean() > 0.1
             assert np.percentile(np.abs(found - here)[inside], 98) < 0.05
 
 
@@ -301,7 +301,7 @@ def test_a_highlight_has_a_disparity_of_its_own() -> None:
 
 def test_a_reflection_has_a_disparity_of_its_own_and_the_surface_keeps_its_own() -> None:
     grey, plane = Texture(np.full((1, 1, 4), 100, np.uint8)), Plane(0.0, 0.0, 12.0)
-    at = np.array([[1.0, 0.0, 30.0], [0.0, 1.0, 50.0]])
+    at = np.array([[1.0, 0.0, 30.0], [0.0, 1.0, 50.0], [0.0, 0.0, 1.0]])
     mirror = Reflection(TILE, at, disparity=5.0, strength=0.4)
     matte = render_scene(Scene("test", SIZE, (sheet(plane, None, grey),)))
     shiny = render_scene(Scene("test", SIZE, (sheet(plane, None, grey, reflection=mirror),)))
@@ -314,7 +314,7 @@ def test_a_reflection_has_a_disparity_of_its_own_and_the_surface_keeps_its_own()
 def test_a_reflection_is_squeezed_without_aliasing_and_keeps_to_its_surface() -> None:
     stripes = np.zeros((512, 512, 4), np.uint8)
     stripes[:, ::2] = 255
-    squeezed = Reflection(Texture(stripes), np.array([[4.1, 0.0, 0.0], [0.0, 4.1, 0.0]]), 3.0, 1.0)
+    squeezed = Reflection(Texture(stripes), np.diag([4.1, 4.1, 1.0]), 3.0, 1.0)
     mask = np.zeros(SIZE, np.float32)
     mask[20:50, 40:90] = 1.0
     black = Texture(np.zeros((1, 1, 4), np.uint8))

@@ -179,12 +179,12 @@ def person(props: Props, at: At, scale: float) -> list[Facet]:
 
 
 def car(props: Props, at: At, scale: float) -> list[Facet]:
-    """A car that drives across or along the street."""
+    """A car across or along the street."""
     rng = props.rng
-    return parked_car(props, at, scale, float(rng.choice([0.0, np.pi / 2])) + rng.normal(0, 0.12))
+    return turned_car(props, at, scale, float(rng.choice([0.0, np.pi / 2])) + rng.normal(0, 0.12))
 
 
-def parked_car(props: Props, at: At, scale: float, yaw: float) -> list[Facet]:
+def turned_car(props: Props, at: At, scale: float, yaw: float) -> list[Facet]:
     """Body, cabin, dark windows and wheels."""
     rng = props.rng
     long, high, wide = scale * rng.uniform(3.6, 4.8), scale * rng.uniform(0.6, 0.8), scale * 1.75

@@ -74,12 +74,19 @@ def _scatter(
     for _ in range(count):
         distance = near * (far / near) ** rng.random() ** 0.8
         x = view.world_at(rng.uniform(-0.05, 1.05) * view.size[1], distance)
-        thing = things[int(rng.integers(len(things)))](props, (x, 0.0, distance), scale)
+        at = (x, 0.0, distance)
+        thing = things[int(rng.integers(len(things)))](props, at, scale)
         if thing:
-            foot = np.concatenate([c for facet in thing for c in facet.contours])
-            reach = float(np.clip((foot[:, 0].max() - foot[:, 0].min()) / 2, 0.03, 2.5))
-            seen = distance < 20 * scale  # the shadow of a distant thing is a line of pixels
-            props.add(thing, 1 if seen else None, props.shadow(x, distance, reach, reach * 0.6))
+            _stand(props, thing, at, scale)
+
+
+def _stand(props: Props, thing: list[Facet], at: objects.At, scale: float = 1.0) -> None:
+    """Put a thing on the floor, with its shadow."""
+    x, _, distance = at
+    foot = np.concatenate([c for facet in thing for c in facet.contours])
+    reach = float(np.clip((foot[:, 0].max() - foot[:, 0].min()) / 2, 0.03, 2.5))
+    seen = distance < 20 * scale  # the shadow of a distant thing is a line of pixels
+    props.add(thing, 1 if seen else None, props.shadow(x, distance, reach, reach * 0.6))
 
 
 def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
@@ -162,7 +169,7 @@ def _parked_cars(props: Props, x: float) -> None:
     while z < 40.0:
         if rng.random() < 0.75:
             at = (x + rng.normal(0.0, 0.15), 0.0, z)
-            props.add(objects.parked_car(props, at, 1.0, np.pi / 2 + rng.normal(0.0, 0.05)))
+            _stand(props, objects.turned_car(props, at, 1.0, np.pi / 2 + rng.normal(0.0, 0.05)), at)
         z += rng.uniform(5.2, 6.5)
 
 

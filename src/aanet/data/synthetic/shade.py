@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import cv2
 import numpy as np
 
 from aanet.data.sample import FloatMap, Image, Mask
-from aanet.data.synthetic.surfaces import Gloss, Matrix, Reflection, Surface
+from aanet.data.synthetic.surfaces import Gloss, Matrix, Reflection, Surface, Texture
 from aanet.data.synthetic.window import Window
 
 FAINT = np.float32(1 / 512)  # less cannot change a pixel by half a grey level
@@ -50,7 +51,7 @@ def _colour(surface: Surface, window: Window, weight: FloatMap, right: bool) -> 
         colour = cv2.merge(planes)
     else:
         tint = np.array([[red, 0, 0], [0, green, 0], [0, 0, blue]], np.float32)
-        colour = cv2.transform(_textured(surface, window), tint)
+        colour = cv2.transform(_textured(surface.texture, surface.texture_from_left, window), tint)
         cv2.multiply(colour, cv2.cvtColor(factor, cv2.COLOR_GRAY2RGB), dst=colour)
     if surface.reflection is not None:
         mirrored = _mirrored(surface.reflection, window, right)
@@ -94,26 +95,20 @@ def _spot(gloss: Gloss, window: Window, right: bool) -> FloatMap:
 
 
 def _mirrored(reflection: Reflection, window: Window, right: bool) -> FloatMap:
-    """The mirrored surroundings, where this camera sees them, [h, w, 3]."""
-    matrix = reflection.texture_from_left.copy()
-    level = round(math.log2(max(math.sqrt(abs(matrix[0, 0] * matrix[1, 1])), 1.0)))
-    level = min(level, reflection.texture.coarsest)
-    matrix[:, 2] += matrix[:, :2] @ (window.x0 + (reflection.disparity if right else 0.0), window.y0)
-    matrix *= 0.5**level
-    warped = cv2.warpAffine(
-        reflection.texture.level(level), matrix, window.size, flags=_LINEAR, borderMode=cv2.BORDER_REFLECT_101
-    )
-    return np.asarray(cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB), np.float32)
+    """The mirrored surroundings, where this camera sees them, [h, w, 3]: a sheet at their own disparity."""
+    shift = reflection.disparity if right else 0.0
+    behind = replace(window, across=(1.0, 0.0, window.x0 + shift), bent=None)
+    return _textured(reflection.texture, reflection.texture_from_left, behind)
 
 
-def _textured(surface: Surface, window: Window) -> FloatMap:
+def _textured(texture: Texture, texture_from_left: Matrix, window: Window) -> FloatMap:
     """The texture through its homography, from the levels of detail that fit, [h, w, 3]."""
     width, height = window.size
-    coarsest = surface.texture.coarsest
-    low, high, base = _range_of_detail(surface.texture_from_left, window, coarsest)
+    coarsest = texture.coarsest
+    low, high, base = _range_of_detail(texture_from_left, window, coarsest)
     if high - low < ONE_LEVEL:
-        return _sample_level(surface, window, round((low + high) / 2))
-    coarse = _detail(surface.texture_from_left, window, base, coarsest)
+        return _sample_level(texture, texture_from_left, window, round((low + high) / 2))
+    coarse = _detail(texture_from_left, window, base, coarsest)
     detail = np.asarray(cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
     colour: FloatMap = np.zeros((height, width, 3), np.float32)
     for level in range(round(low), round(high) + 1):
@@ -128,7 +123,7 @@ def _textured(surface: Surface, window: Window) -> FloatMap:
         share *= -FADE
         share += np.float32(0.5) * (FADE + 1)
         np.clip(share, np.float32(0.0), np.float32(1.0), out=share)
-        part = _sample_level(surface, window.crop(x, y, w, h), level)
+        part = _sample_level(texture, texture_from_left, window.crop(x, y, w, h), level)
         cv2.multiply(part, cv2.cvtColor(share, cv2.COLOR_GRAY2RGB), dst=part)
         cv2.add(colour[inside], part, dst=colour[inside])
     return colour
@@ -177,10 +172,9 @@ def _detail(homography: Matrix, window: Window, base: float, coarsest: int) -> F
     return np.asarray(np.clip(np.broadcast_to(detail, (DETAIL_GRID, DETAIL_GRID)), 0.0, float(coarsest)))
 
 
-def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
+def _sample_level(texture: Texture, matrix: Matrix, window: Window, level: int) -> FloatMap:
     """Sample one level of the texture for each pixel of the window, [h, w, 3]."""
-    texture = surface.texture.level(level)
-    matrix = surface.texture_from_left
+    image = texture.level(level)
     if level:
         scale = 0.5**level
         matrix = matrix.copy()
@@ -192,13 +186,13 @@ def _sample_level(surface: Surface, window: Window, level: int) -> FloatMap:
         matrix = matrix @ np.array([window.across, (0.0, 1.0, window.y0), (0.0, 0.0, 1.0)])
         x, y = (np.arange(n, dtype=np.float32) for n in window.size)
         x, y = x[None, :], y[:, None]
-    share = 0.0 if window.across is None else share_inside(texture, matrix, window.size)
+    share = 0.0 if window.across is None else share_inside(image, matrix, window.size)
     if share > MOSTLY:
         border = cv2.BORDER_REFLECT_101
-        warped = cv2.warpPerspective(texture, matrix, window.size, flags=_LINEAR, borderMode=border)
+        warped = cv2.warpPerspective(image, matrix, window.size, flags=_LINEAR, borderMode=border)
     else:
-        u, v = mirrored_texels(matrix, x, y, texture.shape[:2])
-        warped = cv2.remap(texture, u, v, cv2.INTER_LINEAR)
+        u, v = mirrored_texels(matrix, x, y, image.shape[:2])
+        warped = cv2.remap(image, u, v, cv2.INTER_LINEAR)
     return cv2.cvtColor(warped, cv2.COLOR_RGBA2RGB).astype(np.float32)
 
 

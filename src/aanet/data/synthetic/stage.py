@@ -172,7 +172,7 @@ class Stage:
         disparity = max(at_middle, 0.0) * self.rng.uniform(0.2, 0.95)
         across, along = np.exp(self.rng.uniform(np.log(0.5), np.log(4.0), 2))  # curved bodies squeeze
         shift_x, shift_y = self.rng.uniform(0.0, 512.0, 2)
-        matrix = np.array([[across, 0.0, shift_x], [0.0, along, shift_y]])
+        matrix = np.array([[across, 0.0, shift_x], [0.0, along, shift_y], [0.0, 0.0, 1.0]])
         return Reflection(texture, matrix, float(disparity), strength)
 
     def _in_view(self, extent: Extent) -> Extent:

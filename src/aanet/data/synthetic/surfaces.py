@@ -208,7 +208,7 @@ class Reflection:
     """Surroundings mirrored in paint or glass: a picture that seems to lie behind the surface."""
 
     texture: Texture
-    texture_from_left: Matrix  # 2×3: scale and shift
+    texture_from_left: Matrix  # 3×3: scale and shift
     disparity: float
     strength: float  # 0..1, the rest is the surface's own colour
 
