@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -79,3 +80,24 @@ def test_public_names_are_there_and_others_are_not() -> None:
     assert set(dir(aanet)) == set(aanet.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Matcher'"):
         _ = aanet.Matcher
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("lightning", ["train", "recipes/synthetic-cpu-longer.toml", "--dry-run"], "train"),
+        ("fastapi", ["serve"], "web"),
+    ],
+)
+def test_a_command_without_its_extra_says_what_to_install(
+    package: str, arguments: list[str], extra: str
+) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None; from aanet.cli.main import main; main()"
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=root
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        f"aanet: This command needs {package}: pip install 'aanet[{extra}]' brings it."
+    )

@@ -26,6 +26,12 @@ from aanet.cli.serve import serve
 from aanet.cli.train import train
 from aanet.errors import AanetError
 
+# Packages that only some commands need, and which extra brings them.
+EXTRAS = {
+    **dict.fromkeys(("lightning", "tensorboard", "tomli"), "train"),
+    **dict.fromkeys(("fastapi", "uvicorn", "prometheus_client"), "web"),
+}
+
 app = typer.Typer(
     name="aanet",
     no_args_is_help=True,
@@ -73,6 +79,11 @@ def main() -> None:
         app()
     except AanetError as error:
         sys.exit(_fail(str(error)))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        sys.exit(_fail(f"This command needs {package}: pip install 'aanet[{EXTRAS[package]}]' brings it."))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(_fail(f"{where}{(error.strerror or str(error)).lower()}."))

@@ -47,11 +47,9 @@ def serve(
         )
     # A second fence behind our own check of the header; OpenCV reads it once, when it is loaded.
     os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(max_pixels))
-    try:
-        from aanet.web.server import run
-        from aanet.web.settings import Settings
-    except ModuleNotFoundError as error:
-        raise AanetError(f"The server needs {error.name}: pip install 'aanet[web]'.") from error
+    from aanet.web.server import run
+    from aanet.web.settings import Settings
+
     settings = Settings(
         models=tuple(model or ()),
         token=token or None,
