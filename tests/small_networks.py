@@ -11,7 +11,11 @@ from aanet.models.layers import DeformConv2d
 
 # The smallest maximum disparity each network allows that leaves a few candidates at its finest scale.
 MAX_DISPARITY = {"gcnet": 32, "psmnet": 32, "psmnet_aa": 64, "gcnet_aa": 32, "ganet": 24}
-ADAPTIVE = [name for name in zoo.NETWORKS if name.startswith("aanet") or name.endswith("_aa")]
+ADAPTIVE = [
+    name
+    for name, card in zoo.NETWORKS.items()
+    if card.in_paper and (name.startswith("aanet") or "_aa" in name)
+]
 
 
 def build_small(name: str, training_heads: bool = False, initialisation: str = "paper") -> StereoNetwork:
@@ -46,7 +50,11 @@ def enliven(network: nn.Module) -> None:
                 module.offset_predictor.bias.normal_(0, 0.3, generator=generator)
         for parameter in network.parameters():
             if parameter.dim() > 1:
-                parameter.mul_(3**0.5)  # from a variance of 1 / (3 · inputs) to 1 / inputs
+                inputs = parameter[0].numel()
+                if not parameter.any():  # a correction that starts as nothing
+                    parameter.normal_(0, 0.3 * inputs**-0.5, generator=generator)
+                elif parameter.var() < 0.7 / inputs:
+                    parameter.mul_(3**0.5)  # from a variance of 1 / (3 · inputs) to 1 / inputs
 
 
 def random_pair(network: StereoNetwork, batch: int = 1, extra: int = 1) -> tuple[Tensor, Tensor]:

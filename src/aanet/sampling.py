@@ -107,7 +107,8 @@ def _record(network: StereoNetwork, layers: list[DeformConv2d], pair: list[Float
     hooks = [layer.register_forward_pre_hook(note) for layer in layers]
     try:
         left, right = (normalise(torch.from_numpy(image)) for image in pair)
-        network.eval().aggregation(network.match(left, right))
+        features = network.eval().extract(left, right)
+        network.aggregate(network.cost_volumes(features), features)
     finally:
         for hook in hooks:
             hook.remove()

@@ -159,6 +159,34 @@ def test_erasing_touches_only_the_right_view() -> None:
     assert len(np.unique(result.right[erased], axis=0)) == 1
 
 
+def test_a_patch_may_show_another_place_of_the_view() -> None:
+    image = np.random.default_rng(1).integers(0, 256, (60, 80, 3)).astype(np.uint8)
+    sample = StereoSample("erase", image, image.copy())
+    erase = T.RandomErase(1.0, max_patches=1, size_px=(10, 10), other=1.0)
+    result = erase(sample, np.random.default_rng(4)).right
+    rows, columns = np.nonzero((result != image).any(axis=-1))
+    patch = result[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+    height, width = patch.shape[:2]
+    places = [
+        (y, x)
+        for y in range(60 - height + 1)
+        for x in range(80 - width + 1)
+        if np.array_equal(image[y : y + height, x : x + width], patch)
+    ]
+    assert len(places) == 1
+
+
+def test_a_rotated_right_view_moves_up_on_one_side_and_down_on_the_other() -> None:
+    ramp = np.broadcast_to((np.arange(60) * 4)[:, None, None], (60, 401, 3)).astype(np.uint8)
+    sample = StereoSample("ramp", ramp, ramp.copy())
+    moved = T.RandomVerticalShift(1.0, 0.0, max_rotation_deg=1.0)(sample, np.random.default_rng(3))
+    by = (moved.right[30, :, 0].astype(float) - ramp[30, :, 0]) / 4  # pixels, per column
+    assert by[200] == 0
+    assert by[0] == pytest.approx(-by[400], abs=0.3)
+    assert 0.3 < abs(by[0]) < 200 * np.tan(np.deg2rad(1.0)) + 0.3
+    np.testing.assert_array_equal(moved.left, ramp)
+
+
 def test_vertical_shift_moves_the_right_view_by_at_most_the_limit() -> None:
     ramp = np.broadcast_to((np.arange(50) * 4)[:, None, None], (50, 30, 3)).astype(np.uint8)
     sample = StereoSample("ramp", ramp, ramp.copy())

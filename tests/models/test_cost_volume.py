@@ -51,7 +51,7 @@ def test_matching_compares_left_with_right_and_not_the_other_way_round() -> None
     scene = torch.randn(1, 3, 16, 96, generator=torch.Generator().manual_seed(0))
     left, right = scene[..., :-8], scene[..., 8:]  # two candidates apart at a quarter of the size
     with torch.inference_mode():
-        (volume,) = network.match(left, right)
+        (volume,) = network.cost_volumes(network.extract(left, right))
     margin = 8  # features at the border see zeros
     error = (volume.argmax(dim=1) != 2)[..., 1:-1, margin:-margin].float().mean()
     assert error < 0.2

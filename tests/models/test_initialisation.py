@@ -110,5 +110,5 @@ def test_networks_without_adaptive_aggregation_refuse_it(name: str) -> None:
 
 
 def test_an_unknown_initialisation_is_named() -> None:
-    with pytest.raises(AanetError, match="must be 'paper' or 'matching', not 'zeros'"):
+    with pytest.raises(AanetError, match="must be one of paper, matching, pretrained; it is 'zeros'"):
         zoo.build("stereonet_aa", initialisation="zeros")

@@ -1,4 +1,4 @@
-"""What must hold for each of the thirteen networks."""
+"""What must hold for each of the networks."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ SCALES: dict[str, tuple[list[int], list[int]]] = {
     "aanet": ([3, 2, 1], [12, 6, 3, 2, 1]),
     "aanet_plus": ([3, 2, 1], [12, 6, 3, 2, 1]),
     "stereonet_aa": ([4, 2, 1], [4, 2, 1]),
+    "aanet_fast": ([4, 4, 1], [4, 4, 1]),
     "gcnet_aa": ([2, 1], [8, 4, 2, 1]),
     "psmnet_aa": ([4, 2, 1], [16, 8, 4, 2, 1]),
     "ganet_aa": ([3, 2, 1], [12, 6, 3, 2, 1]),
@@ -33,8 +34,8 @@ SCALES: dict[str, tuple[list[int], list[int]]] = {
     "aanet_no_csa": ([3, 2, 1], [12, 6, 3, 2, 1]),
     "aanet_no_isa_csa": ([3, 2, 1], [12, 6, 3, 2, 1]),
 }
-SIZE_MULTIPLES = {"aanet": 12, "aanet_plus": 96, "stereonet_aa": 4, "gcnet_aa": 8, "psmnet_aa": 16}
-SIZE_MULTIPLES |= {"ganet_aa": 48, "stereonet": 8, "gcnet": 32, "psmnet": 16, "ganet": 48}
+SIZE_MULTIPLES = {"aanet": 12, "aanet_plus": 96, "stereonet_aa": 4, "aanet_fast": 32, "gcnet_aa": 8}
+SIZE_MULTIPLES |= {"psmnet_aa": 16, "ganet_aa": 48, "stereonet": 8, "gcnet": 32, "psmnet": 16, "ganet": 48}
 
 
 @dataclass
@@ -280,6 +281,7 @@ LAYOUTS = {
     "aanet": "7d1578fd7001",
     "aanet_plus": "e8eb6c17ae6d",
     "stereonet_aa": "d355cf4cd995",
+    "aanet_fast": "f4e0a0684201",
     "gcnet_aa": "5a1d914702fc",
     "psmnet_aa": "039fe6ed118d",
     "ganet_aa": "246dd1234243",

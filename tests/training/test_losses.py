@@ -10,7 +10,9 @@ from torch import Tensor
 
 from aanet.errors import AanetError
 from aanet.training.losses import (
+    CLAMP,
     PREDICTION_WEIGHTS,
+    CellLoss,
     FinestLoss,
     MatchingLoss,
     PyramidLoss,
@@ -75,6 +77,31 @@ def test_pyramid_loss_is_equation_9_with_the_published_weights(number: int) -> N
         for weight, prediction in zip(published, reversed(predictions), strict=True)
     )
     assert float(PyramidLoss(24)(predictions, truth)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_cell_loss_compares_every_prediction_on_its_own_grid_and_clamps() -> None:
+    truth = make_truth(8, 16, top=60.0)
+    generator = torch.Generator().manual_seed(3)
+    coarse, full = (
+        torch.rand(2, 2, 4, generator=generator) * 8,
+        torch.rand(2, 8, 16, generator=generator) * 30,
+    )
+
+    def error(value: float, target: float) -> float:
+        distance = abs(value - target)
+        return min(distance - 0.5 if distance > 1 else distance**2 / 2, CLAMP)
+
+    target = torch.where(truth.disparity > 0, truth.disparity, truth.pseudo)
+    known = [tuple(place) for place in ((target > 0) & (target < 48)).nonzero().tolist()]
+    at_full = [error(float(full[place]), float(target[place])) for place in known]
+    at_cells = [
+        error(float(coarse[b, y // 4, x // 4]) * 4, float(target[b, y, x]))
+        for b, y, x in known
+        if y % 4 == 2 and x % 4 == 2
+    ]
+    expected = sum(at_full) / len(at_full) + 0.5 * sum(at_cells) / len(at_cells)
+    assert float(CellLoss(48)([coarse, full], truth)) == pytest.approx(expected, rel=1e-5)
+    assert CLAMP in at_full  # so that the test sees it
 
 
 def test_finest_loss_sees_only_the_last_prediction() -> None:

@@ -15,6 +15,7 @@ from aanet.models.network import StereoNetwork
 from aanet.training import stages
 from aanet.training.optimiser import make_optimiser, set_learning_rate
 from aanet.training.recipe import OptimiserSpec, StageSpec
+from small_networks import ADAPTIVE
 
 Texture = Callable[[np.random.Generator, int, int], Image]
 
@@ -46,12 +47,17 @@ def shrink_pooling(network: StereoNetwork) -> None:
 
 def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
     """A network with as few candidates as it takes, and the smallest size it takes beyond 48×96."""
-    adaptive = name.startswith("aanet") or name.endswith("_aa")
+    adaptive = name in ADAPTIVE
     network = zoo.build(
         name,
-        max_disparity={"gcnet_aa": 16, "gcnet": 32, "psmnet": 16, "psmnet_aa": 32, "stereonet_aa": 16}.get(
-            name, 24
-        ),
+        max_disparity={
+            "gcnet_aa": 16,
+            "gcnet": 32,
+            "psmnet": 16,
+            "psmnet_aa": 32,
+            "stereonet_aa": 16,
+            "aanet_fast": 16,
+        }.get(name, 24),
         training_heads=True,
         initialisation="matching" if adaptive else "paper",
     )

@@ -128,9 +128,9 @@ def test_the_temperature_makes_the_first_scores_as_sharp_as_the_features() -> No
     left, right = batch()[:2]
     matching = MatchingLoss(scales=3, temperature=7.0)
     with torch.no_grad():
-        before = network.aggregation(network.match(left, right))
+        before = network.aggregation(network.cost_volumes(network.extract(left, right)))
         stages.hand_over_temperature(network, matching)
-        after = network.aggregation(network.match(left, right))
+        after = network.aggregation(network.cost_volumes(network.extract(left, right)))
     assert all(torch.allclose(7 * a, b, atol=1e-5) for a, b in zip(before, after, strict=True))
 
 
@@ -156,6 +156,26 @@ def test_offset_predictors_get_a_tenth_of_the_learning_rate(aanet: StereoNetwork
     assert all("offset" in name for name in slow)
     assert len(rates) == len(list(aanet.parameters()))
     assert {group["weight_decay"] for group in optimiser.param_groups} == {1e-4}
+
+
+def test_a_pretrained_backbone_learns_slower_and_its_slow_layers_not_at_all() -> None:
+    network = zoo.build("aanet_fast", max_disparity=48, training_heads=True)
+    spec = stage(crop=(64, 96), loss="cells", keep_pretrained=True, matching_weight=1.0, score_weight=1.0)
+    module = stages.make_stage(spec, network, stages.matching_loss_of(network))
+    left, right = torch.randn(2, 1, 3, 64, 96, generator=torch.Generator().manual_seed(0))
+    loss, _ = module(
+        left, right, torch.full((1, 64, 96), 9.0), torch.ones(1, 64, 96).bool(), torch.zeros(1, 64, 96)
+    )
+    loss.backward()
+    slow = {id(p) for layer in network.features.slow_to_train() for p in layer.parameters()}
+    assert len(slow) > 30
+    assert all((p.grad is None) == (id(p) in slow) for p in module.parameters())
+    optimiser = make_optimiser(OptimiserSpec(name="muon", backbone_factor=0.3), module.named_parameters())
+    set_learning_rate(optimiser, 1.0)
+    rates = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad and "offset" not in name:
+            assert rates[id(parameter)] == (0.3 if "backbone" in name else 1.0)
 
 
 def test_a_temperature_is_not_decayed(aanet: StereoNetwork) -> None:

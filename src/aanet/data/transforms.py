@@ -94,18 +94,23 @@ class RandomVerticalFlip:
 
 @dataclass(frozen=True)
 class RandomVerticalShift:
-    """Move the right view up or down by a fraction of a pixel, as an imperfect rectification does."""
+    """Move the right view up or down as an imperfect rectification does: all alike, and more to one side.
+
+    The second is a rotation without its horizontal part, which would change the disparity.
+    """
 
     probability: float
     max_shift_px: float
+    max_rotation_deg: float = 0.0
 
     def __call__(self, sample: StereoSample, rng: np.random.Generator) -> StereoSample:
         """The sample with its right view shifted; the truth stays, on the left view's rows."""
         if rng.random() >= self.probability:
             return sample
         shift = rng.uniform(-self.max_shift_px, self.max_shift_px)
+        slope = np.tan(np.deg2rad(rng.uniform(-1, 1) * self.max_rotation_deg))
         height, width = sample.right.shape[:2]
-        matrix = np.array([[1, 0, 0], [0, 1, shift]], np.float64)
+        matrix = np.array([[1, 0, 0], [slope, 1, shift - slope * (width - 1) / 2]], np.float64)
         right = cv2.warpAffine(sample.right, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
         return replace(sample, right=np.asarray(right, np.uint8))
 
@@ -129,11 +134,15 @@ class RandomColor:
 
 @dataclass(frozen=True)
 class RandomErase:
-    """Paint patches of the right view in its mean colour: the network learns to fill what has no match."""
+    """Replace patches of the right view, so that the network learns to fill what has no match.
+
+    A patch takes the mean colour of the view or, with probability `other`, what another place of it shows.
+    """
 
     probability: float
     max_patches: int = 2
     size_px: tuple[int, int] = (40, 90)
+    other: float = 0.0
 
     def __call__(self, sample: StereoSample, rng: np.random.Generator) -> StereoSample:
         """The sample with patches of its right view erased; the truth stays."""
@@ -145,7 +154,12 @@ class RandomErase:
         for _ in range(int(rng.integers(1, self.max_patches + 1))):
             y, x = int(rng.integers(height)), int(rng.integers(width))
             patch_height, patch_width = rng.integers(self.size_px[0], self.size_px[1] + 1, size=2)
-            right[y : y + int(patch_height), x : x + int(patch_width)] = mean
+            patch = right[y : y + int(patch_height), x : x + int(patch_width)]
+            patch[...] = mean
+            if rng.random() < self.other:
+                from_y = int(rng.integers(height - patch.shape[0] + 1))
+                from_x = int(rng.integers(width - patch.shape[1] + 1))
+                patch[...] = sample.right[from_y:, from_x:][: patch.shape[0], : patch.shape[1]]
         return replace(sample, right=right)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from aanet.models.layers import conv_norm, relu
@@ -11,13 +13,21 @@ from aanet.ops import concatenation_volume, correlation_volume, difference_volum
 class CorrelationPyramid(nn.Module):
     """A correlation volume [B, D_s, H_s, W_s] per scale (eq. 2); half the candidates at each coarser one."""
 
+    reduction: Literal["mean", "sum"] = "mean"
+
     def __init__(self, candidates: list[int]) -> None:
         super().__init__()
         self.candidates = candidates
 
     def forward(self, left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
         scales = zip(left, right, self.candidates, strict=False)  # coarser maps than volumes are left out
-        return [correlation_volume(left_map, right_map, count) for left_map, right_map, count in scales]
+        return [correlation_volume(x, y, count, self.reduction) for x, y, count in scales]
+
+
+class CosinePyramid(CorrelationPyramid):
+    """The same for features of unit length, whose product summed over the channels is a cosine."""
+
+    reduction = "sum"
 
 
 class DifferenceVolume(nn.Module):

@@ -40,6 +40,28 @@ def conv_norm(
     return nn.Sequential(convolution, nn.BatchNorm2d(outputs), *activation)
 
 
+def biased_conv(inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> nn.Conv2d:
+    """A convolution for layers without batch norm: with bias, and He initialization for a ReLU after it."""
+    convolution = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2)
+    nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+    assert convolution.bias is not None
+    nn.init.zeros_(convolution.bias)
+    return convolution
+
+
+def conv_relu(inputs: int, outputs: int, kernel: int = 3) -> nn.Sequential:
+    """`biased_conv` → ReLU."""
+    return nn.Sequential(biased_conv(inputs, outputs, kernel), relu())
+
+
+def zeroed(convolution: nn.Conv2d) -> nn.Conv2d:
+    """Start a convolution at zero, so that what it is added to stays as it is until it has learned."""
+    nn.init.zeros_(convolution.weight)
+    assert convolution.bias is not None
+    nn.init.zeros_(convolution.bias)
+    return convolution
+
+
 def upconv_norm(inputs: int, outputs: int, *activation: nn.Module) -> nn.Sequential:
     """Transposed 4×4 convolution that doubles the size → batch norm → activation, if one is given."""
     convolution = nn.ConvTranspose2d(inputs, outputs, kernel_size=4, stride=2, padding=1, bias=False)
@@ -71,12 +93,13 @@ class DeformConv2d(nn.Module):
     DILATION = 2
     GROUPS = 2
 
-    def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int = 1, bias: bool = False) -> None:
         super().__init__()
         self.inputs, self.outputs, self.stride = inputs, outputs, stride
         points = self.KERNEL**2
         self.prediction_sizes = [self.GROUPS * 2 * points, self.GROUPS * points]
         self.weight = nn.Parameter(torch.empty(outputs, inputs, self.KERNEL, self.KERNEL))
+        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
         self.offset_predictor = nn.Conv2d(
             inputs,
             sum(self.prediction_sizes),
@@ -103,6 +126,7 @@ class DeformConv2d(nn.Module):
             offset,
             mask,
             self.weight,
+            self.bias,
             stride=self.stride,
             padding=self.DILATION,
             dilation=self.DILATION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from aanet.errors import AanetError
 from aanet.handling import Handling
 from aanet.models.aggregation.ganet3d import Guidance, UpsampledRegression
-from aanet.models.features import FeatureExtractor
+from aanet.models.features import FastMaps, FeatureExtractor
 from aanet.ops.inspection import values_can_be_read
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -48,6 +49,13 @@ class StereoOutput:
     def disparity(self) -> Tensor:
         """The last and finest map [B, H, W]."""
         return self.disparities[-1]
+
+
+class FeaturePair(NamedTuple):
+    """Features of both images: lists of maps, fine to coarse, or what else the feature extractor returns."""
+
+    left: Any
+    right: Any
 
 
 @dataclass(frozen=True)
@@ -97,18 +105,43 @@ class StereoNetwork(nn.Module):
         """The number of candidates, in pixels of the image: disparities lie below it."""
         return self.architecture.max_disparity
 
-    def match(self, left: Tensor, right: Tensor) -> list[Tensor]:
-        """Return the raw cost volumes of a pair, fine to coarse."""
-        volumes: list[Tensor] = self.cost_volume(self.features(left), self.features(right))
+    def extract(self, left: Tensor, right: Tensor) -> FeaturePair:
+        """Return the features of both images."""
+        return FeaturePair(self.features(left), self.features(right))
+
+    def cost_volumes(self, features: FeaturePair) -> list[Tensor]:
+        """Return the raw matching cost, fine to coarse."""
+        volumes: list[Tensor] = self.cost_volume(features.left, features.right)
         return volumes
+
+    def aggregate(self, volumes: list[Tensor], features: FeaturePair) -> list[Tensor]:  # noqa: ARG002 - for others
+        """Return the scores of the candidates, fine to coarse; some networks look at features as well."""
+        scores: list[Tensor] = self.aggregation(volumes)
+        return scores
+
+    def regress(self, scores: list[Tensor]) -> list[Tensor]:
+        """Return the disparity of every scale that has scores, coarse to fine."""
+        return [self.regression(volume) for volume in reversed(scores)]
+
+    def refine(
+        self,
+        disparity: Tensor,
+        scores: Tensor,  # noqa: ARG002 - for others
+        features: FeaturePair,  # noqa: ARG002 - for others
+        left: Tensor,
+        right: Tensor,
+    ) -> list[Tensor]:
+        """Return what the refinement makes of the finest disparity, coarse to fine."""
+        refined: list[Tensor] = self.refinement(disparity, left, right)
+        return refined
 
     def forward(self, left: Tensor, right: Tensor) -> StereoOutput:
         self.check_inputs(left, right)
-        volumes = self.match(left, right)
-        scores: list[Tensor] = self.aggregation(volumes)  # fine to coarse
-        disparities = [self.regression(volume) for volume in reversed(scores)]
-        matched = disparities[-1]
-        return StereoOutput([*disparities, *self.refinement(matched, left, right)], scores[0], matched)
+        features = self.extract(left, right)
+        scores = self.aggregate(self.cost_volumes(features), features)
+        disparities = self.regress(scores)
+        refined = self.refine(disparities[-1], scores[0], features, left, right)
+        return StereoOutput([*disparities, *refined], scores[0], disparities[-1])
 
     def _dtype(self) -> torch.dtype:
         return next(self.parameters()).dtype
@@ -173,3 +206,30 @@ class GuidedStereoNetwork(StereoNetwork):
         disparity, scores = self.regression.guided(last, guidance.local)
         disparities = [*disparities, disparity, *self.refinement(disparity, left, right)]
         return StereoOutput(disparities, scores, disparity)
+
+
+class ContextStereoNetwork(StereoNetwork):
+    """`aanet_fast`: features of the left image guide the aggregation, and features of both the refinement."""
+
+    def extract(self, left: Tensor, right: Tensor) -> FeaturePair:
+        both: FastMaps = self.features(torch.cat((left, right)))  # one pass is faster than two
+        return FeaturePair(*both.split())
+
+    def cost_volumes(self, features: FeaturePair) -> list[Tensor]:
+        volumes: list[Tensor] = self.cost_volume(features.left.descriptors, features.right.descriptors)
+        return volumes
+
+    def aggregate(self, volumes: list[Tensor], features: FeaturePair) -> list[Tensor]:
+        scores: list[Tensor] = self.aggregation(volumes, features.left.context)
+        return scores
+
+    def refine(
+        self,
+        disparity: Tensor,
+        scores: Tensor,
+        features: FeaturePair,
+        left: Tensor,
+        right: Tensor,  # noqa: ARG002 - its features say enough
+    ) -> list[Tensor]:
+        refined: list[Tensor] = self.refinement(disparity, scores, features.left, features.right, left)
+        return refined

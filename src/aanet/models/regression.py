@@ -71,6 +71,19 @@ def confidence(scores: Tensor, predicted: Tensor, reach: int = 1) -> Tensor:
     return (probability * _near(probability, predicted, reach)).sum(dim=1).clamp(0, 1)
 
 
+def probability_around(scores: Tensor, disparity: Tensor, reach: int) -> Tensor:
+    """The probabilities of the 2·reach + 1 candidates around the disparity, [B, 2·reach + 1, H, W].
+
+    Linear between candidates, and so continuous in the disparity; beyond the range the last one is repeated.
+    """
+    probability = torch.softmax(at_least_float32(scores), dim=1)  # [B, D, H, W]
+    lower = disparity.floor()
+    steps = torch.arange(-reach, reach + 2, device=scores.device).view(1, -1, 1, 1)
+    places = (lower.long().unsqueeze(1) + steps).clamp(0, scores.shape[1] - 1)
+    around = probability.gather(1, places)  # [B, 2·reach + 2, H, W]
+    return torch.lerp(around[:, :-1], around[:, 1:], (disparity - lower).unsqueeze(1))
+
+
 def _near(scores: Tensor, disparity: Tensor, reach: int) -> Tensor:
     """A window over the candidates of `scores` around a disparity [B, H, W]: 1 within `reach`, else 0.
 

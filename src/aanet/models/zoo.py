@@ -1,10 +1,10 @@
-"""Ten networks and three ablations: a builder function for each, and one dictionary of cards."""
+"""The paper's ten networks and three ablations, and one of our own: a builder for each, and a card."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import nn
@@ -15,7 +15,11 @@ from aanet.models.aggregation import (
     AdaptiveAggregationModule,
     GANetAggregation,
     GCNetAggregation,
+    GuidedAggregation,
+    GuidedAggregationModule,
+    GuidedIntraScaleAggregation,
     IntraScaleAggregation,
+    NeighborScaleAggregation,
     PSMNetAggregation,
     StereoNetAggregation,
     stacks,
@@ -24,11 +28,13 @@ from aanet.models.aggregation.ganet3d import GuidanceNetwork, UpsampledRegressio
 from aanet.models.cost_volume import (
     ConcatenationVolume,
     CorrelationPyramid,
+    CosinePyramid,
     DifferenceVolume,
     ProjectedConcatenationVolume,
 )
 from aanet.models.features import (
     AANetFeatures,
+    FastFeatures,
     FeatureExtractor,
     GANetFeatures,
     GCNetFeatures,
@@ -39,16 +45,18 @@ from aanet.models.features import (
 from aanet.models.hourglass import deformable_window, plain_window
 from aanet.models.initialisation import initialise_for_matching
 from aanet.models.layers import DeformConv2d
-from aanet.models.network import Architecture, GuidedStereoNetwork, StereoNetwork
+from aanet.models.network import Architecture, ContextStereoNetwork, GuidedStereoNetwork, StereoNetwork
 from aanet.models.refinement import (
     ColourRefinement,
+    ConvexRefinement,
     HierarchicalRefinement,
     NoRefinement,
     hourglass_refinement,
     stereodrnet_refinement,
 )
-from aanet.models.regression import REGRESSIONS, SoftArgmin
+from aanet.models.regression import REGRESSIONS, PeakArgmin, SoftArgmin
 
+Initialisation = Literal["paper", "matching", "pretrained"]
 Builder = Callable[[int, bool], StereoNetwork]
 
 
@@ -115,6 +123,44 @@ def stereonet_aa(max_disparity: int = 192, training_heads: bool = False) -> Ster
         AdaptiveAggregation(stack, candidates),
         SoftArgmin(),
         HierarchicalRefinement({2: ColourRefinement(), 1: ColourRefinement()}),
+    )
+
+
+def aanet_fast(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
+    """Not in the paper: adaptive aggregation for a CPU, on pretrained features, no full-size layers."""
+    features = FastFeatures()
+    check_max_disparity("aanet_fast", max_disparity, features.scales[-1])
+    candidates = [max_disparity // scale for scale in features.scales]
+    channels = (32, 64, 128)
+    blocks = (1, 1, 2)  # at each scale: more where pixels are few
+    regular, sparse = GuidedIntraScaleAggregation.regular, GuidedIntraScaleAggregation.sparse
+    # Adaptive sampling comes last, as in the paper, and where it costs little.
+    windows = ((regular, regular, regular), (regular, regular, regular), (regular, sparse, sparse))
+    stack = [
+        GuidedAggregationModule(
+            [
+                [build(width, guide) for _ in range(count)]
+                for build, width, guide, count in zip(
+                    module, channels, features.out_channels, blocks, strict=True
+                )
+            ],
+            NeighborScaleAggregation(channels),
+        )
+        for module in windows
+    ]
+    return ContextStereoNetwork(
+        Architecture("aanet_fast", max_disparity, training_heads, regression="peak"),
+        features,
+        CosinePyramid(candidates),
+        GuidedAggregation(candidates, channels, stack),
+        PeakArgmin(),
+        ConvexRefinement(
+            factor=features.scales[0],
+            context_channels=features.out_channels[0],
+            detail_channels=features.detail_channels,
+            width=48,
+            blocks=2,
+        ),
     )
 
 
@@ -241,6 +287,7 @@ class Card:
     title: str
     build: Builder
     summary: str
+    in_paper: bool = True
 
 
 NETWORKS: dict[str, Card] = {
@@ -249,6 +296,12 @@ NETWORKS: dict[str, Card] = {
     ),
     "aanet_plus": Card("AANet+", aanet_plus, "hourglass features and refinement: the most accurate"),
     "stereonet_aa": Card("StereoNet-AA", stereonet_aa, "one scale, half a million parameters: the fastest"),
+    "aanet_fast": Card(
+        "AANet-Fast",
+        aanet_fast,
+        "made for a CPU: pretrained features, guided aggregation, convex upsampling",
+        in_paper=False,
+    ),
     "gcnet_aa": Card("GC-Net-AA", gcnet_aa, "GC-Net with adaptive aggregation"),
     "psmnet_aa": Card("PSMNet-AA", psmnet_aa, "PSMNet with adaptive aggregation"),
     "ganet_aa": Card("GA-Net-AA", ganet_aa, "GA-Net with adaptive aggregation"),
@@ -273,8 +326,8 @@ def build(
     name: str,
     max_disparity: int = 192,
     training_heads: bool = False,
-    initialisation: Literal["paper", "matching"] = "paper",
-    regression: str = "soft_argmin",
+    initialisation: Initialisation = "paper",
+    regression: str | None = None,
 ) -> StereoNetwork:
     """Build a network with fresh weights.
 
@@ -282,16 +335,29 @@ def build(
         name: One of `NETWORKS`.
         max_disparity: Disparities from 0 to below this many pixels; an error names what is allowed.
         training_heads: Also predict at the coarser scales, as intermediate supervision needs.
-        initialisation: "paper", or "matching" to start the aggregation of an AA network as the identity.
-        regression: "soft_argmin" (equation 7), or "peak" for its highest peak alone.
+        initialisation: "paper"; "matching" to start the aggregation of an AA network as the identity; or
+            "pretrained" for features from ImageNet, where the network has such a backbone.
+        regression: "soft_argmin" (equation 7), or "peak" for its highest peak; None for the network's own.
     """
     network = card(name).build(max_disparity, training_heads)
-    regress_by(network, regression)
+    if regression is not None:
+        regress_by(network, regression)
     if initialisation == "matching":
         initialise_for_matching(network)
+    elif initialisation == "pretrained":
+        _load_imagenet(network)
     elif initialisation != "paper":
-        raise AanetError(f"The initialisation must be 'paper' or 'matching', not {initialisation!r}.")
+        raise AanetError(
+            f"The initialisation must be one of {', '.join(get_args(Initialisation))}; "
+            f"it is {initialisation!r}."
+        )
     return to_channels_last(network)
+
+
+def _load_imagenet(network: StereoNetwork) -> None:
+    if not isinstance(network.features, FastFeatures):
+        raise AanetError(f"{network.architecture.builder} has no backbone that was trained on ImageNet.")
+    network.features.backbone.load_imagenet()
 
 
 def regress_by(network: StereoNetwork, regression: str) -> None:

@@ -6,6 +6,8 @@ gets 0 everywhere, as in the published networks.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,8 +16,10 @@ from aanet.errors import AanetError
 from aanet.ops.precision import at_least_float32, without_autocast
 
 
-def correlation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
-    """Mean over channels of the product of the features (eq. 2).
+def correlation_volume(
+    left: Tensor, right: Tensor, candidates: int, reduction: Literal["mean", "sum"] = "mean"
+) -> Tensor:
+    """Mean over channels of the product of the features (eq. 2), or its sum: of unit vectors a cosine.
 
     One matrix product per image row gives every left pixel times every right pixel; the wanted products lie
     on D diagonals of it. With the right row reversed and D zeros behind it, dropping the first W-1 numbers
@@ -25,6 +29,7 @@ def correlation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
         left: [B, C, H, W].
         right: [B, C, H, W].
         candidates: D.
+        reduction: What is done over the channels.
 
     Returns:
         [B, D, H, W], float32 (or float64), laid out channels-last: half precision loses matches.
@@ -32,7 +37,8 @@ def correlation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
     _check_features(left, right, candidates)
     width = left.shape[3]
     with without_autocast(left):
-        left_rows = at_least_float32(left).permute(0, 2, 3, 1) / left.shape[1]  # [B, H, W, C]
+        left_rows = at_least_float32(left).permute(0, 2, 3, 1)  # [B, H, W, C]
+        left_rows = left_rows / left.shape[1] if reduction == "mean" else left_rows
         right_rows = at_least_float32(right).permute(0, 2, 3, 1).flip(2)
         right_rows = F.pad(right_rows, (0, 0, 0, candidates))  # [B, H, W + D, C]
         products = torch.matmul(left_rows, right_rows.transpose(2, 3))  # [B, H, W, W + D]

@@ -68,11 +68,13 @@ def make_augmentation(spec: AugmentationSpec, crop: tuple[int, int]) -> transfor
         cut = transforms.RandomScaleCrop(*crop, spec.log2_scale, spec.log2_stretch)
     steps: list[transforms.Transform] = [cut, transforms.RandomVerticalFlip(spec.vertical_flip)]
     if spec.vertical_shift:
-        steps.append(transforms.RandomVerticalShift(spec.vertical_shift, spec.vertical_shift_px))
+        steps.append(
+            transforms.RandomVerticalShift(spec.vertical_shift, spec.vertical_shift_px, spec.rotation_deg)
+        )
     if spec.color:
         steps.append(transforms.RandomColor(spec.asymmetric_color))
     if spec.erase:
-        steps.append(transforms.RandomErase(spec.erase, size_px=spec.erase_px))
+        steps.append(transforms.RandomErase(spec.erase, size_px=spec.erase_px, other=spec.erase_other))
     return transforms.Compose(steps)
 
 

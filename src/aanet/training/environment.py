@@ -53,7 +53,7 @@ def build_network(recipe: Recipe) -> StereoNetwork:
     """The network of a recipe with its training heads, on the weights that it starts from."""
     spec = recipe.network
     source = weights.load(spec.start_from) if spec.start_from else None
-    inherited = "soft_argmin" if source is None else source.architecture.regression
+    inherited = None if source is None else source.architecture.regression
     network = zoo.build(
         spec.name,
         max_disparity=spec.max_disparity,

@@ -22,6 +22,10 @@ PREDICTION_WEIGHTS: dict[int, tuple[float, ...]] = {
 }
 
 
+CLAMP = 10.0  # pixels of error that a pixel can count with
+COARSE_WEIGHT = 0.5  # of a prediction that is not yet at full size
+
+
 @dataclass(frozen=True)
 class Truth:
     """What is known about a batch of pairs, at full size [B, H, W]; disparities are 0 where unknown."""
@@ -82,6 +86,37 @@ def prediction_loss(prediction: Tensor, target: Tensor, supervised: Tensor) -> T
     """Equation 8: smooth L1 of one prediction [B, h, w], brought to full size, over supervised pixels."""
     full = resize_disparity(prediction.float(), (target.shape[1], target.shape[2]))
     return masked_mean(F.smooth_l1_loss(full, target, reduction="none"), supervised)
+
+
+@dataclass(frozen=True)
+class CellLoss:
+    """Equation 8 for predictions that end at full size by convex upsampling: each on a grid of its own.
+
+    A coarse prediction is compared with the truth at the middle of its cells: interpolated to full size it
+    would be punished for sharp edges.  Errors count up to `CLAMP` pixels: what is farther
+    off cannot be matched, and would decide the gradient alone.
+    """
+
+    max_disparity: int
+
+    def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
+        """Predictions coarse to fine, each [B, h, w] in pixels of its own grid; the last is of full size."""
+        target, supervised = supervision(truth, self.max_disparity)
+        *coarse, full = predictions
+        loss = clamped_loss(full.float(), target, supervised)
+        joined = Truth(torch.where(supervised, target, 0), truth.visible, truth.pseudo)
+        for prediction in coarse:
+            cells = sample_truth(joined, prediction.shape[-2], prediction.shape[-1])
+            step = target.shape[-1] // prediction.shape[-1]
+            loss = loss + COARSE_WEIGHT * clamped_loss(
+                prediction.float() * step, cells.disparity * step, cells.known
+            )
+        return loss
+
+
+def clamped_loss(prediction: Tensor, target: Tensor, mask: Tensor) -> Tensor:
+    """Smooth L1 over the masked pixels, no more than `CLAMP` each."""
+    return masked_mean(F.smooth_l1_loss(prediction, target, reduction="none").clamp(max=CLAMP), mask)
 
 
 class MatchingLoss(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
@@ -11,6 +12,7 @@ from aanet.training.muon import Muon
 from aanet.training.recipe import OptimiserSpec
 
 OFFSET = "offset"  # in the name of every parameter that predicts offsets and masks
+BACKBONE = ".backbone."  # in the name of every parameter of a pretrained backbone
 
 
 def make_optimiser(
@@ -20,24 +22,38 @@ def make_optimiser(
     trained = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
     temperatures = [p for name, p in trained if name.endswith("log_temperature")]
     offsets = [p for name, p in trained if OFFSET in name]
-    chosen = {id(p) for p in (*temperatures, *offsets)}
+    backbone = [p for name, p in trained if BACKBONE in name]
+    chosen = {id(p) for p in (*temperatures, *offsets, *backbone)}
     others = [p for _, p in trained if id(p) not in chosen]
-    decay = spec.weight_decay
-    groups = [
-        {"params": others, "factor": 1.0, "weight_decay": decay, "orthogonal": False},
-        {"params": offsets, "factor": spec.offset_factor, "weight_decay": decay, "orthogonal": False},
+    groups: list[dict[str, Any]] = [
+        {"params": others, "factor": 1.0},
+        {"params": backbone, "factor": spec.backbone_factor},
+        {"params": offsets, "factor": spec.offset_factor, "orthogonal": False},
         # A temperature is a scale that training has to find, not a weight to keep small.
         {"params": temperatures, "factor": 1.0, "weight_decay": 0.0, "orthogonal": False},
     ]
     if spec.name == "muon":
-        groups[0]["params"] = [p for p in others if not is_matrix(p)]
-        kernels = [p for p in others if is_matrix(p)]
-        groups.append({"params": kernels, "factor": 1.0, "weight_decay": decay, "orthogonal": True})
+        groups = [part for group in groups for part in split_matrices(group)]
+    for group in groups:
+        group.setdefault("weight_decay", spec.weight_decay)
+        group.setdefault("orthogonal", False)
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "muon": Muon}
     optimiser: torch.optim.Optimizer = kinds[spec.name](
         [group for group in groups if group["params"]], betas=spec.betas
     )
     return optimiser
+
+
+def split_matrices(group: dict[str, Any]) -> list[dict[str, Any]]:
+    """A group as two: what takes the steps of AdamW, and what takes orthogonal ones, unless it says which."""
+    if "orthogonal" in group:
+        return [group]
+    matrices = [p for p in group["params"] if is_matrix(p)]
+    others = [p for p in group["params"] if not is_matrix(p)]
+    return [
+        group | {"params": others, "orthogonal": False},
+        group | {"params": matrices, "orthogonal": True},
+    ]
 
 
 def is_matrix(parameter: nn.Parameter) -> bool:

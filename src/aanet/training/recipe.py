@@ -28,8 +28,8 @@ class NetworkSpec:
 
     name: str
     max_disparity: int = 192
-    initialisation: Literal["paper", "matching"] = "paper"
-    # Equation 7, or its highest peak alone; when absent, what the weights to start from have.
+    initialisation: Literal["paper", "matching", "pretrained"] = "paper"
+    # Equation 7, or its highest peak alone; when absent, what the weights to start from have, or the network.
     regression: Regression | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
@@ -59,10 +59,12 @@ class AugmentationSpec:
     asymmetric_color: float = 0.0  # probability that the two views get different colours
     erase: float = 0.0  # probability of erased patches in the right view
     erase_px: tuple[int, int] = (40, 90)
+    erase_other: float = 0.0  # share of the patches that show another place of the view, not its mean colour
     log2_scale: tuple[float, float] = (0.0, 0.0)
     log2_stretch: float = 0.0
     vertical_shift: float = 0.0  # probability of moving the right view up or down
     vertical_shift_px: float = 0.5
+    rotation_deg: float = 0.0  # largest of the right view, together with its vertical shift
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class OptimiserSpec:
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 1e-4
     offset_factor: float = 0.1  # of the learning rate, for the predictors of offsets and masks
+    backbone_factor: float = 1.0  # of the learning rate, for a backbone that was trained before
     clip_norm: float = 0.0  # largest norm of the gradient; 0 = not clipped
 
 
@@ -88,7 +91,7 @@ class StageSpec:
     learning_rate: float
     name: str = "training"
     trains: Literal["features", "aggregation", "all"] = "all"
-    loss: Literal["pyramid", "finest"] = "pyramid"
+    loss: Literal["pyramid", "finest", "cells"] = "pyramid"
     matching_weight: float = 0.0  # weight of the matching loss of raw features beside the disparity loss
     matching_until: float = 1.0  # share of the stage after which the matching loss is dropped
     score_weight: float = 0.0  # weight of the cross-entropy of aggregated scores beside the disparity loss
@@ -98,6 +101,7 @@ class StageSpec:
     factor: float = 0.5  # of the learning rate at each milestone
     warmup_steps: int = 0
     frozen_batch_norm: bool = False
+    keep_pretrained: bool = False  # whether the slowest layers of a pretrained backbone stay as they are
     epochs: float | None = None
     steps: int | None = None
     minutes: float | None = None

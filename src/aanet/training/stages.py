@@ -16,7 +16,15 @@ from aanet.errors import AanetError
 from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.cost_volume import CorrelationPyramid
 from aanet.models.network import StereoNetwork
-from aanet.training.losses import DisparityLoss, FinestLoss, MatchingLoss, PyramidLoss, Truth, score_loss
+from aanet.training.losses import (
+    CellLoss,
+    DisparityLoss,
+    FinestLoss,
+    MatchingLoss,
+    PyramidLoss,
+    Truth,
+    score_loss,
+)
 from aanet.training.recipe import StageSpec
 
 
@@ -34,15 +42,16 @@ Pass = Callable[[StereoNetwork, Tensor, Tensor], StageOutput]
 
 def match_features(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
     """Features and raw correlation only; the disparity is the best candidate of the finest scale."""
-    volumes = network.match(left, right)
+    volumes = network.cost_volumes(network.extract(left, right))
     return StageOutput([volumes[0].argmax(dim=1).float()], volumes, [])
 
 
 def match_and_aggregate(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
     """Everything up to the disparity regression; no refinement."""
-    volumes = network.match(left, right)
-    scores = network.aggregation(volumes)
-    return StageOutput([network.regression(score) for score in reversed(scores)], volumes, scores)
+    features = network.extract(left, right)
+    volumes = network.cost_volumes(features)
+    scores = network.aggregate(volumes, features)
+    return StageOutput(network.regress(scores), volumes, scores)
 
 
 def predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
@@ -52,9 +61,12 @@ def predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
 
 def match_and_predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
     """The same predictions, with the matching costs that led to them."""
-    matched = match_and_aggregate(network, left, right)
-    refined = network.refinement(matched.disparities[-1], left, right)
-    return StageOutput([*matched.disparities, *refined], matched.volumes, matched.scores)
+    features = network.extract(left, right)
+    volumes = network.cost_volumes(features)
+    scores = network.aggregate(volumes, features)
+    disparities = network.regress(scores)
+    refined = network.refine(disparities[-1], scores[0], features, left, right)
+    return StageOutput([*disparities, *refined], volumes, scores)
 
 
 class StageModule(nn.Module):
@@ -118,6 +130,8 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
     disparity_loss: DisparityLoss | None = PyramidLoss(network.max_disparity)
     if stage.loss == "finest":
         disparity_loss = FinestLoss(network.max_disparity)
+    elif stage.loss == "cells":
+        disparity_loss = CellLoss(network.max_disparity)
     run: Pass = predict
     trained: list[nn.Module] = [network]
     if stage.trains == "features":
@@ -129,6 +143,9 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
     network.requires_grad_(False)
     for part in trained:
         part.requires_grad_(True)
+    if stage.keep_pretrained:
+        for layer in network.features.slow_to_train():
+            layer.requires_grad_(False)
     uses_matching = stage.trains == "features" or stage.matching_weight > 0
     matching_loss = matching_loss if uses_matching else None
     return StageModule(network, run, disparity_loss, matching_loss, stage.score_weight)

@@ -8,6 +8,12 @@ from aanet.models.aggregation.adaptive import (
 )
 from aanet.models.aggregation.ganet3d import GANetAggregation
 from aanet.models.aggregation.gcnet3d import GCNetAggregation
+from aanet.models.aggregation.guided import (
+    GuidedAggregation,
+    GuidedAggregationModule,
+    GuidedIntraScaleAggregation,
+    NeighborScaleAggregation,
+)
 from aanet.models.aggregation.psmnet3d import PSMNetAggregation
 from aanet.models.aggregation.stereonet3d import StereoNetAggregation
 
@@ -17,7 +23,11 @@ __all__ = [
     "CrossScaleAggregation",
     "GANetAggregation",
     "GCNetAggregation",
+    "GuidedAggregation",
+    "GuidedAggregationModule",
+    "GuidedIntraScaleAggregation",
     "IntraScaleAggregation",
+    "NeighborScaleAggregation",
     "PSMNetAggregation",
     "StereoNetAggregation",
 ]

@@ -2,6 +2,7 @@
 
 from aanet.models.features.aanet import AANetFeatures
 from aanet.models.features.extractor import FeatureExtractor
+from aanet.models.features.fast import FastFeatures, FastMaps
 from aanet.models.features.ganet import GANetFeatures
 from aanet.models.features.gcnet import GCNetFeatures
 from aanet.models.features.psmnet import PSMNetFeatures
@@ -10,6 +11,8 @@ from aanet.models.features.stereonet import StereoNetFeatures
 
 __all__ = [
     "AANetFeatures",
+    "FastFeatures",
+    "FastMaps",
     "FeatureExtractor",
     "GANetFeatures",
     "GCNetFeatures",

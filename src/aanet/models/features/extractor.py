@@ -23,3 +23,7 @@ class FeatureExtractor(nn.Module):
         self.out_channels = out_channels
         self.size_multiple = size_multiple
         self.minimum_size = max(minimum_size, size_multiple)
+
+    def slow_to_train(self) -> list[nn.Module]:
+        """Layers of a pretrained backbone that may stay as they are, because their gradients take long."""
+        return []

@@ -1,5 +1,6 @@
 """Coarse disparity → full disparity, guided by the images."""
 
+from aanet.models.refinement.convex import ConvexRefinement, convex_upsample
 from aanet.models.refinement.hierarchical import HierarchicalRefinement, NoRefinement
 from aanet.models.refinement.residual import (
     ColourRefinement,
@@ -10,9 +11,11 @@ from aanet.models.refinement.residual import (
 
 __all__ = [
     "ColourRefinement",
+    "ConvexRefinement",
     "HierarchicalRefinement",
     "NoRefinement",
     "WarpedRefinement",
+    "convex_upsample",
     "hourglass_refinement",
     "stereodrnet_refinement",
 ]

@@ -1,0 +1,116 @@
+"""Aggregation of `aanet_fast`: the paper's two ideas, guided by features of the left image.
+
+As in AANet, volumes of three scales are aggregated within their scale and exchange what they know.  Unlike
+there, the coarse volumes are widened beyond their candidates, and features of the left image decide how much
+each channel counts at each pixel.  Everything is a correction of the raw matching cost that starts at zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from aanet.models.layers import DeformConv2d, biased_conv, conv_relu, relu, zeroed
+
+TEMPERATURE = 20.0  # that a cosine is multiplied with before its first softmax
+
+
+class GuidedIntraScaleAggregation(nn.Module):
+    """ISA with a guide: a bottleneck whose channels the left image weighs, added to its input (eq. 4)."""
+
+    def __init__(self, channels: int, guide_channels: int, window: nn.Module) -> None:
+        super().__init__()
+        self.reduce = conv_relu(channels, channels, kernel=1)
+        self.window = nn.Sequential(window, relu())
+        self.gate = zeroed(biased_conv(guide_channels, channels, kernel=1))
+        self.expand = zeroed(biased_conv(channels, channels, kernel=1))
+
+    @classmethod
+    def sparse(cls, channels: int, guide_channels: int) -> GuidedIntraScaleAggregation:
+        """Nine adaptive points per pixel and group: deformable convolution."""
+        return cls(channels, guide_channels, DeformConv2d(channels, channels, bias=True))
+
+    @classmethod
+    def regular(cls, channels: int, guide_channels: int) -> GuidedIntraScaleAggregation:
+        """A fixed 3×3 window: ordinary convolution."""
+        return cls(channels, guide_channels, biased_conv(channels, channels))
+
+    def forward(self, x: Tensor, guide: Tensor) -> Tensor:
+        weight = 2 * torch.sigmoid(self.gate(guide))  # starts as 1
+        output: Tensor = x + self.expand(self.window(self.reduce(x)) * weight)
+        return output
+
+
+class NeighborScaleAggregation(nn.Module):
+    """CSA from scale to scale (eq. 5, 6): fine to coarse, then coarse to fine, so that all are linked."""
+
+    def __init__(self, channels: Sequence[int]) -> None:
+        super().__init__()
+        pairs = list(pairwise(channels))
+        self.to_coarser = nn.ModuleList(zeroed(biased_conv(f, c, stride=2)) for f, c in pairs)
+        self.to_finer = nn.ModuleList(zeroed(biased_conv(c, f, kernel=1)) for f, c in pairs)
+
+    def forward(self, maps: list[Tensor]) -> list[Tensor]:
+        maps = list(maps)
+        for scale, convolution in enumerate(self.to_coarser):
+            maps[scale + 1] = maps[scale + 1] + convolution(F.relu(maps[scale]))
+        for scale in reversed(range(len(self.to_finer))):
+            finer = self.to_finer[scale](maps[scale + 1])
+            maps[scale] = maps[scale] + F.interpolate(
+                finer, maps[scale].shape[2:], mode="bilinear", align_corners=False
+            )
+        return maps
+
+
+class GuidedAggregationModule(nn.Module):
+    """AAModule with a guide: blocks within every scale, then across scales."""
+
+    def __init__(self, intra_scale: list[list[GuidedIntraScaleAggregation]], cross_scale: nn.Module) -> None:
+        super().__init__()
+        self.intra_scale = nn.ModuleList(nn.ModuleList(blocks) for blocks in intra_scale)
+        self.cross_scale = cross_scale
+
+    def forward(self, maps: list[Tensor], guides: list[Tensor]) -> list[Tensor]:
+        within = []
+        for blocks, x, guide in zip(self.intra_scale, maps, guides, strict=True):
+            assert isinstance(blocks, nn.ModuleList)
+            for block in blocks:
+                x = block(x, guide)
+            within.append(x)
+        across: list[Tensor] = self.cross_scale(within)
+        return across
+
+
+class GuidedAggregation(nn.Module):
+    """Volumes [B, D_s, H_s, W_s] and left features of three scales → scores [B, D, H, W] of the finest."""
+
+    def __init__(
+        self, candidates: Sequence[int], channels: Sequence[int], stack: list[GuidedAggregationModule]
+    ) -> None:
+        super().__init__()
+        # Of the finest volume, as scores; for the layers all of them are brought to about 1.
+        self.log_temperature = nn.Parameter(torch.tensor(TEMPERATURE).log())
+        self.widen = nn.ModuleList(
+            biased_conv(count, wide, kernel=1) for count, wide in zip(candidates, channels, strict=True)
+        )
+        pairs = pairwise(channels)
+        self.halve = nn.ModuleList(biased_conv(fine, coarse, stride=2) for fine, coarse in pairs)
+        self.stack = nn.ModuleList(stack)
+        self.correct = zeroed(biased_conv(channels[0], candidates[0]))
+        self.input_scale = math.sqrt(TEMPERATURE)
+
+    def forward(self, volumes: list[Tensor], guides: list[Tensor]) -> list[Tensor]:
+        maps: list[Tensor] = []
+        for scale, (volume, widen) in enumerate(zip(volumes, self.widen, strict=True)):
+            wide = widen(volume * self.input_scale)
+            if scale:
+                wide = wide + self.halve[scale - 1](maps[-1])
+            maps.append(F.relu(wide))  # [B, C_s, H_s, W_s]
+        for module in self.stack:
+            maps = module(maps, guides)
+        return [volumes[0] * self.log_temperature.exp() + self.correct(F.relu(maps[0]))]
