@@ -10,14 +10,22 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from aanet.engines.bf16_support import Library, bf16_support, refusal
+from aanet.engines.processor import this_processor
 
 # Nothing of a test run stays in the user's cache.
 os.environ["AANET_CACHE"] = tempfile.mkdtemp(prefix="aanet-cache-")
 atexit.register(shutil.rmtree, os.environ["AANET_CACHE"], ignore_errors=True)
 # Two pytest workers share two cores; more threads than that only get in each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Broken AMX can only be switched off before the libraries are loaded; where it is, bf16 can be tested.
+if this_processor().may_have_amx:
+    for _library in get_args(Library):
+        bf16_support(_library)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -36,6 +44,24 @@ def shared_reference() -> Path:
     if not (SHARED / "reference").is_dir():
         pytest.skip("the parity data is not on this machine (../shared/reference is absent)")
     return SHARED / "reference"
+
+
+@pytest.fixture(scope="session")
+def torch_bf16() -> None:
+    """For tests that compute in bf16 with torch."""
+    _skip_without_bf16("torch")
+
+
+@pytest.fixture(scope="session")
+def openvino_bf16() -> None:
+    """For tests that compute in bf16 with OpenVINO."""
+    _skip_without_bf16("openvino")
+
+
+def _skip_without_bf16(library: Library) -> None:
+    sentence = refusal(library)
+    if sentence is not None:
+        pytest.skip(sentence)
 
 
 @pytest.fixture(scope="session", autouse=True)

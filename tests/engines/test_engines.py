@@ -89,15 +89,20 @@ def test_the_highest_peak_is_the_same_on_openvino():
         np.testing.assert_allclose(one, other, atol=1e-2)
 
 
-def test_bf16_stays_near_float32_and_gives_float32(converted):
+@pytest.mark.parametrize("engine", ["torch", "openvino"])
+def test_bf16_stays_near_float32_and_gives_float32(converted, engine, request):
+    request.getfixturevalue(f"{engine}_bf16")
     left, right = as_batch(*plane(48, 96, 8))
     expected = TorchEngine(converted.network, "cpu")(left, right)[0]
-    half = TorchEngine(converted.network, "cpu", "bf16")
-    assert not np.array_equal(half(left, right)[0], expected)
-    for engine in (half, OpenVINOEngine(converted.model, converted.facts, "bf16")):
-        disparity, _ = engine(left, right)
-        assert disparity.dtype == np.float32
-        assert np.median(np.abs(disparity - expected)) < 0.2
+    if engine == "torch":
+        half = TorchEngine(converted.network, "cpu", "bf16")
+    else:
+        half = OpenVINOEngine(converted.model, converted.facts, "bf16")
+    disparity, _ = half(left, right)
+    assert ", bf16, cpu" in half.description
+    assert disparity.dtype == np.float32
+    assert not np.array_equal(disparity, expected)
+    assert np.median(np.abs(disparity - expected)) < 0.2
 
 
 def test_threads_are_set_for_the_call_alone():

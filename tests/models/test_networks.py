@@ -139,6 +139,7 @@ def test_copies_are_the_same_network(subject: Subject) -> None:
     assert torch.equal(copied.disparity, subject.output.disparity)
 
 
+@pytest.mark.usefixtures("torch_bf16")
 @pytest.mark.parametrize("name", ["aanet", "aanet_plus", "stereonet_aa", "stereonet"])
 def test_half_precision_by_autocast_keeps_disparities_in_float32(name: str) -> None:
     network = build_small(name).eval()

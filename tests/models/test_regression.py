@@ -53,6 +53,7 @@ def test_enormous_scores_do_not_overflow() -> None:
     assert soft_argmin(scores).item() == pytest.approx(2)
 
 
+@pytest.mark.usefixtures("torch_bf16")
 @pytest.mark.parametrize("candidates", [64, 192])
 def test_half_precision_scores_are_regressed_in_float32(candidates: int) -> None:
     scores = torch.zeros(1, candidates, 1, 1, dtype=torch.bfloat16)  # flat: the mean of all candidates
@@ -62,6 +63,7 @@ def test_half_precision_scores_are_regressed_in_float32(candidates: int) -> None
     assert disparity.item() == pytest.approx((candidates - 1) / 2, abs=1e-3)
 
 
+@pytest.mark.usefixtures("torch_bf16")
 def test_ganet_regresses_half_precision_costs_in_float32_over_one_candidate_more() -> None:
     cost = torch.zeros(1, 1, 8, 2, 2, dtype=torch.bfloat16)
     with torch.autocast("cpu", torch.bfloat16):
@@ -138,6 +140,7 @@ def test_rounding_cannot_make_the_peak_jump() -> None:
     assert 0 < moved < 0.05  # flat scores: peaks that tie lie up to 63 candidates apart
 
 
+@pytest.mark.usefixtures("torch_bf16")
 def test_a_peak_is_regressed_in_float32() -> None:
     scores = torch.zeros(1, 192, 1, 1, dtype=torch.bfloat16)
     scores[:, 150:152] = 20

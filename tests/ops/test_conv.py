@@ -75,6 +75,7 @@ def test_other_convolutions_are_left_to_pytorch(layer: Conv2d, products: list[in
     assert layer.weight.grad is not None
 
 
+@pytest.mark.usefixtures("torch_bf16")
 def test_it_steps_aside_where_it_does_not_help(products: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = Conv2d(4, 4, 3, padding=1), channels_last(1, 4, 8, 8)
     layer(x.contiguous(memory_format=torch.contiguous_format)).sum().backward()

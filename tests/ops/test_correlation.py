@@ -80,6 +80,7 @@ def test_layout_in_memory_does_not_matter(volume: Volume) -> None:
     torch.testing.assert_close(volume(*rearranged, 4), expected)
 
 
+@pytest.mark.usefixtures("torch_bf16")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_autocast_leaves_the_correlation_in_float32(dtype: torch.dtype) -> None:
     left, right = features(1, 128, 3, 20, dtype=dtype)

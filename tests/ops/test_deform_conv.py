@@ -161,6 +161,7 @@ def test_layout_in_memory_does_not_matter(form: DeformConv) -> None:
     torch.testing.assert_close(form(*rearranged, *case.steps), form(*inputs, *case.steps))
 
 
+@pytest.mark.usefixtures("torch_bf16")
 @both_forms
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_autocast_computes_in_bfloat16(form: DeformConv, with_bias: bool) -> None:
@@ -174,6 +175,7 @@ def test_autocast_computes_in_bfloat16(form: DeformConv, with_bias: bool) -> Non
     torch.testing.assert_close(output.float(), exact, atol=0.1, rtol=0.05)
 
 
+@pytest.mark.usefixtures("torch_bf16")
 @both_forms
 def test_half_precision_does_not_reach_the_coordinates(form: DeformConv) -> None:
     # Stripes sampled half-way are 0.5 everywhere; bfloat16 has no half pixels beyond column 128.

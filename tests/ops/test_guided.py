@@ -88,6 +88,7 @@ def test_export_reproduces_eager() -> None:
     torch.testing.assert_close(program.module()(volume, sga, lga), _Both()(volume, sga, lga))
 
 
+@pytest.mark.usefixtures("torch_bf16")
 def test_half_precision_weights_do_not_lower_the_precision_of_the_costs() -> None:
     volume, weights = lga_inputs(1, 3, 4, 5)
     with torch.autocast("cpu", torch.bfloat16):

@@ -49,6 +49,7 @@ def test_warp_by_the_true_disparity_reproduces_the_left_image() -> None:
     torch.testing.assert_close(warped[..., 7:], left[..., 7:], atol=1e-3, rtol=0)
 
 
+@pytest.mark.usefixtures("torch_bf16")
 def test_warp_keeps_the_dtype_of_the_image_and_exact_coordinates() -> None:
     stripes = (torch.arange(600) % 2).to(torch.bfloat16).expand(1, 1, 2, 600)
     with torch.autocast("cpu", torch.bfloat16):

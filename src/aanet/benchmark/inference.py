@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +17,7 @@ from aanet.benchmark.timing import Timing, time_interleaved
 from aanet.engines.engine import EngineUnavailableError
 from aanet.engines.networks import random_network
 from aanet.engines.opening import open_engine
+from aanet.engines.processor import this_processor
 from aanet.models.complexity import Complexity, check_size, complexity
 
 BASELINE = "baseline"
@@ -85,7 +83,7 @@ def conditions(size: tuple[int, int], rounds: int) -> Conditions:
 
     versions = {"aanet": aanet.__version__, "torch": torch.__version__, "openvino": openvino.__version__}
     versions["openvino"] = versions["openvino"].split("-")[0]
-    return Conditions(size, rounds, torch.get_num_threads(), _processor(), versions)
+    return Conditions(size, rounds, torch.get_num_threads(), this_processor().name, versions)
 
 
 def measure(
@@ -142,13 +140,3 @@ def _contender(name: str, engine: str, size: tuple[int, int]) -> Callable[[], ob
     opened = open_engine(name, weights="random", engine=choice[0], precision=choice[1])
     left, right = np.random.default_rng(0).random((2, 1, 3, *size), dtype=np.float32)
     return lambda: opened(left, right)
-
-
-def _processor() -> str:
-    """The processor's own name, where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
-        if found:
-            return found[1]
-    return platform.processor() or platform.machine()

@@ -10,6 +10,7 @@ import torch
 
 from aanet.benchmark.baseline import to_baseline
 from aanet.benchmark.timing import time_interleaved
+from aanet.engines.bf16_support import bf16_support, refusal, require_bf16
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.ops.deform_conv import deform_conv2d_grid, using_deform_conv
@@ -36,10 +37,13 @@ def benchmark_training_step(
 ) -> list[StepTiming]:
     """Time one training step of a network in every variant, in turn, and take the medians.
 
-    Without AVX-512 bf16 is emulated and many times slower, so it is left out there unless asked for.
+    Without instructions for it bf16 is emulated and many times slower, so it is left out there unless asked
+    for; where it cannot be used, it is left out, or refused if asked for.
     """
     if bf16 is None:
-        bf16 = torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2")
+        bf16 = refusal("torch") is None and not bf16_support("torch").emulated
+    elif bf16:
+        require_bf16("torch")
     torch.set_flush_denormal(True)
     stage = StageSpec(crop=crop, batch=batch, learning_rate=1e-4, steps=rounds)
     network = zoo.build(name, training_heads=True)

@@ -53,6 +53,13 @@ def benchmark(
     'baseline' is the published way on a CPU: NCHW tensors, a loop over the disparity candidates, deformable
     convolution by grid_sample. Weights are random: they do not change the speed.
     """
+    from aanet.engines.bf16_support import bf16_support
+
+    # Broken AMX can only be switched off before the libraries are loaded.
+    if training_step or "torch-bf16" in engines.split(","):
+        bf16_support("torch")
+    if "openvino-bf16" in engines.split(","):
+        bf16_support("openvino")
     if training_step:
         _training_steps(networks or ["aanet"], rounds, as_json)
     elif preset == "scaling":

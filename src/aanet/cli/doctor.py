@@ -33,9 +33,10 @@ def doctor(
     Exit code 1 if a test fails.
     """
     with Console(stderr=True).status("Looking around and testing …"):
+        bf16 = _bf16()  # first: broken AMX can only be switched off before the libraries are loaded
         sections = {
             "Versions": _versions(),
-            "Hardware": _hardware(),
+            "Hardware": [*_hardware(), *bf16],
             "Files": _files(),
             "Self-test": _self_test(),
         }
@@ -65,12 +66,15 @@ def _hardware() -> list[Finding]:
 
     from aanet.engines.memory import available_memory
     from aanet.engines.opening import ENGINES, default_engine
+    from aanet.engines.processor import this_processor
 
-    name, flags = _processor()
+    processor = this_processor()
+    flags = [flag for flag in CPU_FLAGS if flag in (processor.flags or ())]
     gigabytes = available_memory() / 1e9
     findings = [
         Finding(
-            "processor", f"{name}, {os.cpu_count()} threads; {', '.join(flags) or 'no known extensions'}"
+            "processor",
+            f"{processor.name}, {os.cpu_count()} threads; {', '.join(flags) or 'no known extensions'}",
         ),
         Finding("free memory", f"{gigabytes:.1f} GB"),
         Finding("torch threads", str(torch.get_num_threads())),
@@ -78,26 +82,19 @@ def _hardware() -> list[Finding]:
     devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     devices += ["Apple GPU (mps)"] if torch.backends.mps.is_available() else []
     findings.append(Finding("torch devices", ", ".join(["cpu", *devices])))
-    from aanet.engines.openvino_engine import processor_has_bf16
+    return [*findings, Finding("engines", f"{', '.join(ENGINES)}; by default {default_engine()}")]
 
-    bf16 = "bf16 in hardware" if processor_has_bf16() else "no bf16: --precision bf16 computes in float32"
+
+def _bf16() -> list[Finding]:
+    """Whether bf16 can be used, tried again: also where what was kept came from a bad moment."""
+    from aanet.engines.bf16_support import bf16_support
+
+    openvino, torch = (bf16_support(library, fresh=True) for library in ("openvino", "torch"))
+    default = "a trial with each file of weights decides" if openvino.faster else "the default is float32"
     return [
-        *findings,
-        Finding("openvino devices", f"CPU ({bf16})"),
-        Finding("engines", f"{', '.join(ENGINES)}; by default {default_engine()}"),
+        Finding("bf16 with openvino", f"{openvino.reason}; {default}"),
+        Finding("bf16 with torch", f"{torch.reason}; the default is float32"),
     ]
-
-
-def _processor() -> tuple[str, list[str]]:
-    """Its name, and those of its extensions that matter for speed."""
-    from pathlib import Path
-
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    flags = fields.get("flags", fields.get("Features", "")).split()
-    name = fields.get("model name") or platform.processor() or platform.machine()
-    return name, [flag for flag in CPU_FLAGS if flag in flags]
 
 
 def _files() -> list[Finding]:

@@ -79,7 +79,9 @@ def predict(
     ] = None,
     precision: Annotated[
         str,
-        typer.Option(help="float32, bf16, or auto: bf16 if the processor has it and it costs below 0.02 px."),
+        typer.Option(
+            help="float32, bf16, or auto: bf16 if it works here, is faster and costs below 0.02 px."
+        ),
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="Of the engine torch: cpu, cuda, …")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="On a CPU; every core if not given.")] = None,

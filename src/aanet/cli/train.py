@@ -51,6 +51,10 @@ def train(
             f"{folder} already holds a run: add --resume to go on with it, or choose another --out."
         )
 
+    if loaded.run.precision == "bf16-mixed" and loaded.run.accelerator in ("auto", "cpu"):
+        from aanet.engines.bf16_support import bf16_support
+
+        bf16_support("torch")  # broken AMX can only be switched off before torch is loaded
     from aanet.training.trainer import Trainer  # loads torch, after everything that can fail at once
 
     trainer = Trainer(loaded, None if dry_run else folder, console)

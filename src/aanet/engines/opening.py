@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from aanet import weight_files
+from aanet.engines.bf16_support import bf16_support
 from aanet.engines.engine import Engine, EngineUnavailableError, Precision
 from aanet.errors import AanetError
 
@@ -40,6 +41,8 @@ def open_engine(
         from aanet.engines.exported_engine import open_exported
 
         path, runner = Path(model), EXPORTED[Path(model).suffix]
+        if precision == "bf16" and runner == "openvino":
+            bf16_support("openvino")  # before it is loaded
         if weights is not None or engine not in (None, runner) or device not in (None, "cpu"):
             raise AanetError(f"{path} holds its weights and runs on {runner} on the cpu; leave the rest out.")
         exported = open_exported(path, cast(Precision, precision), threads)
@@ -52,12 +55,21 @@ def open_engine(
         from aanet.engines.sgbm_engine import SgbmEngine
 
         return SgbmEngine(max_disparity or 192)
+    from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
+    _ask_about_bf16(engine or default_engine(device), precision, device, from_file)
     source = find_source(model, weights, max_disparity)
     opened = _open(source, engine, cast(Precision, precision), max_disparity, device, threads)
     name = opened.facts.name
     if weights not in (None, "random") and model not in (None, name):
         raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
     return opened
+
+
+def _ask_about_bf16(library: str, precision: str, device: str | None, from_file: bool) -> None:
+    """Where bf16 may be used, learn of broken AMX while it can be switched off: before the library loads."""
+    may_be_used = precision == "bf16" or (precision == "auto" and from_file and library == "openvino")
+    if may_be_used and device in (None, "cpu"):
+        bf16_support("openvino" if library == "openvino" else "torch")
 
 
 def find_source(

@@ -16,6 +16,7 @@ import openvino
 
 from aanet.data.sample import FloatMap
 from aanet.engines import cache, memory
+from aanet.engines.bf16_support import require_bf16, worth_trying
 from aanet.engines.engine import Maps, NetworkFacts, Precision
 
 if TYPE_CHECKING:
@@ -36,12 +37,18 @@ class OpenVINOEngine:
         precision: Precision = "auto",
         threads: int | None = None,
     ) -> None:
-        """Compile nothing yet; "auto" is float32 here, because nothing is kept of a model in memory."""
+        """Compile nothing yet; "auto" is float32 here, because nothing is kept of a model in memory.
+
+        bf16 is refused where it cannot be used: OpenVINO itself would take float32 without a word, or end the
+        process where the processor announces instructions that it does not have.
+        """
+        half = precision == "bf16"
+        if half:
+            require_bf16("openvino")
         self.facts = facts
         self._core, self._model = openvino.Core(), model
         self._compiled: OrderedDict[tuple[int, ...], openvino.CompiledModel] = OrderedDict()
         self._lock = threading.Lock()
-        half = precision == "bf16" and processor_has_bf16()
         threads = threads or threads_of_environment()
         self._properties = {
             # Without a hint OpenVINO takes half precision where the processor has it.
@@ -52,8 +59,6 @@ class OpenVINOEngine:
         }
         version = openvino.__version__.split("-")[0]
         self.description = f"OpenVINO {version}, {'bf16' if half else 'float32'}, cpu"
-        if precision == "bf16" and not half:
-            self.description += " (which has no bf16)"
 
     @classmethod
     def from_weights(
@@ -68,10 +73,12 @@ class OpenVINOEngine:
         Args:
             path: A file of ours or of the authors.
             max_disparity: Search range, for networks whose weights do not fix it.
-            precision: "float32", "bf16" where the processor has it, or "auto": bf16 where it has it and
-                these weights lose next to nothing by it (see `half_precision`).
+            precision: "float32", "bf16" where it works (see `bf16_support`), or "auto": bf16 where it works,
+                is faster, and these weights lose next to nothing by it (see `half_precision`).
             threads: How many; None follows `OMP_NUM_THREADS`, or else takes every core.
         """
+        if precision == "bf16":
+            require_bf16("openvino")  # before a conversion that takes seconds
         key = cache.key_of(path, max_disparity, f"openvino {openvino.__version__}")
         kept = cache.load(key)
         if kept is None:
@@ -91,7 +98,7 @@ class OpenVINOEngine:
                 return cls(model, facts, precision, threads)
         # Also after storing it: the first prediction then equals every later one to the last bit.
         model, facts = openvino.Core().read_model(kept.model), kept.facts
-        if precision == "auto" and processor_has_bf16():
+        if precision == "auto" and worth_trying("openvino"):
             from aanet.engines.half_precision import choose_precision
 
             precision = choose_precision(kept.model.parent, lambda tried: cls(model, facts, tried, threads))
@@ -127,11 +134,6 @@ class OpenVINOEngine:
         model.reshape({0: list(shape), 1: list(shape)})
         self._compiled[shape] = self._core.compile_model(model, "CPU", self._properties)
         return self._compiled[shape]
-
-
-def processor_has_bf16() -> bool:
-    """Whether OpenVINO computes in bf16 here; where it cannot, it would take float32 without a word."""
-    return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 def threads_of_environment() -> int | None:

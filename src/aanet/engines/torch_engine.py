@@ -10,6 +10,7 @@ import torch
 
 from aanet.data.sample import FloatMap
 from aanet.engines import memory
+from aanet.engines.bf16_support import require_bf16
 from aanet.engines.engine import Maps, Precision
 from aanet.engines.folding import fold_batch_norms
 from aanet.engines.graph import InferenceGraph, facts_of
@@ -33,6 +34,8 @@ class TorchEngine:
         self.device = _device(device)
         self._graph = InferenceGraph(fold_batch_norms(network)).to(self.device)
         self._half = precision == "bf16"
+        if self._half and self.device.type == "cpu":
+            require_bf16("torch")
         self._threads = threads
         used = "bf16" if self._half else "float32"
         self.description = f"torch {torch.__version__.split('+')[0]}, {used}, {self.device}"

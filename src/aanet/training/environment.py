@@ -15,6 +15,7 @@ import torch
 from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
+from aanet.engines.bf16_support import require_bf16
 from aanet.models import weights, zoo
 from aanet.models.network import StereoNetwork
 from aanet.training.batches import open_source
@@ -24,7 +25,14 @@ from aanet.training.validation import ValidationSet
 
 
 def make_fabric(recipe: Recipe) -> Fabric:
-    """One process, or as many as `torchrun` started."""
+    """One process, or as many as `torchrun` started; bf16 is refused where it cannot be used."""
+    fabric = _fabric(recipe)
+    if recipe.run.precision == "bf16-mixed" and fabric.device.type == "cpu":
+        require_bf16("torch")
+    return fabric
+
+
+def _fabric(recipe: Recipe) -> Fabric:
     run = recipe.run
     if "LOCAL_WORLD_SIZE" not in os.environ:
         return Fabric(accelerator=run.accelerator, devices=1, precision=run.precision)
