@@ -9,7 +9,7 @@ import torch
 
 from aanet.errors import AanetError
 from aanet.models import weights, zoo
-from aanet.models.aggregation import AdaptiveAggregation
+from aanet.models.aggregation import AdaptiveAggregation, GuidedAggregation
 from aanet.models.network import StereoNetwork
 
 
@@ -24,7 +24,7 @@ def load_network(path: Path, max_disparity: int | None = None) -> StereoNetwork:
     own = network.max_disparity
     if max_disparity in (None, own):
         return network
-    if isinstance(network.aggregation, AdaptiveAggregation):
+    if isinstance(network.aggregation, AdaptiveAggregation | GuidedAggregation):
         raise AanetError(
             f"The weights in {path} search {own} pixels of disparity, which is part of their training; "
             f"{max_disparity} cannot be had from them, but a scale of 0.5 makes them reach {2 * own}."
