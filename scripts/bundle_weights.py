@@ -4,7 +4,7 @@
 
 RUN is a folder of `aanet train`; the weights of several are averaged.  The float16 file that is shipped, not
 the run's own, is scored on real pairs that were never trained on, beside SGBM in the same run.  The scores go
-into the file's metadata and into the card, `src/aanet/weights/NAME.md`.
+into the file's metadata and into the card, `src/aanet/models/weights/bundled/NAME.md`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from aanet import markdown
-from aanet.data.atomic import atomic_path
 from aanet.data.datasets import open_dataset
 from aanet.data.motorcycle import motorcycle
 from aanet.data.sample import StereoSample
+from aanet.evaluation import markdown
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
-from aanet.handling import LARGEST_ENLARGEMENT, Handling
+from aanet.inference.postprocess import LARGEST_ENLARGEMENT, Handling
+from aanet.io.atomic import atomic_path
 from aanet.matcher import Finish, Scale, StereoMatcher
-from aanet.models import StereoNetwork, weights, zoo
-from aanet.weight_files import BUNDLED
+from aanet.models import StereoNetwork, zoo
+from aanet.models.weights import checkpoint
+from aanet.models.weights.files import BUNDLED
 
 SETS = {
     "motorcycle": "Motorcycle, Middlebury 2014 (500×741)",
@@ -49,7 +50,7 @@ Scores = dict[str, dict[str, float]]
 def main() -> None:
     """Write the file, score it, write it again with its scores, and the card."""
     arguments = parse()
-    sources = [weights.read(run / "weights-with-heads.safetensors") for run in arguments.runs]
+    sources = [checkpoint.read(run / "weights-with-heads.safetensors") for run in arguments.runs]
     network = averaged(sources)  # with the heads, to train on from it
     network.handling = Handling(arguments.enlarge_to, arguments.cut_edges, arguments.extend_border)
     name = network.architecture.builder
@@ -62,18 +63,18 @@ def main() -> None:
         "recipe_digest": ", ".join(source.facts["recipe_digest"] for source in sources),
         "steps": ", ".join(source.facts["steps"] for source in sources),
         "released": date.today().isoformat(),
-        "licence": "Apache-2.0",
+        "license": "Apache-2.0",
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
-    weights.save(network, target, facts, torch.float16)
+    checkpoint.save(network, target, facts, torch.float16)
     matcher = StereoMatcher(name, precision="float32")
     facts["scores"] = {
         name: score(matcher, arguments),
         ALONE: score(matcher, arguments, scale=1.0, finish="none"),
         "sgbm": score(StereoMatcher("sgbm"), arguments),
     }
-    weights.save(network, target, facts, torch.float16)
+    checkpoint.save(network, target, facts, torch.float16)
     with atomic_path(target.with_suffix(".md")) as temporary:
         temporary.write_text(card(network, facts, target.stat().st_size), encoding="utf-8")
     print(json.dumps(facts["scores"], indent=2))
@@ -102,7 +103,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def averaged(sources: list[weights.Checkpoint]) -> StereoNetwork:
+def averaged(sources: list[checkpoint.Checkpoint]) -> StereoNetwork:
     """The network on the mean of all weights; of parts of one training it is often better than the last."""
     network = sources[-1].network()
     mean = {
@@ -166,7 +167,7 @@ CARD = """\
 - **For** {hours:g} hours on {hardware}, in parts that docs/training.md lists, as in `{recipe}`; \
 {parts} `{recipe_digest}`.
 - The pairs below were looked at between the parts, to decide how to go on and how to handle the weights.
-- **Released** {released} under {licence}.
+- **Released** {released} under {license}.
 
 Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the \
 float16 file beside SGBM (`StereoMatcher("sgbm")`) in one run. Errors are in pixels, bad-2 and D1 in \

@@ -68,7 +68,7 @@ def _skip_without_bf16(library: Library) -> None:
 def _float32_by_default() -> Iterator[None]:
     """Let tests that say nothing of precision compute in float32 on every processor."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aanet.engines.half_precision.choose_precision", lambda *_: "float32")
+        patch.setattr("aanet.engines.openvino.precision.choose_precision", lambda *_: "float32")
         yield
 
 

@@ -29,16 +29,16 @@ def occluded(height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
 
 
 def write_image(
-    path: Path, seed: int = 0, grey: bool = False, size: tuple[int, int] = (HEIGHT, WIDTH)
+    path: Path, seed: int = 0, gray: bool = False, size: tuple[int, int] = (HEIGHT, WIDTH)
 ) -> None:
-    shape = size if grey else (*size, 3)
+    shape = size if gray else (*size, 3)
     path.parent.mkdir(parents=True, exist_ok=True)
     assert cv2.imwrite(str(path), np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8))
 
 
-def write_pair(left: Path, right: Path, seed: int = 0, grey: bool = False) -> None:
-    write_image(left, 2 * seed, grey)
-    write_image(right, 2 * seed + 1, grey)
+def write_pair(left: Path, right: Path, seed: int = 0, gray: bool = False) -> None:
+    write_image(left, 2 * seed, gray)
+    write_image(right, 2 * seed + 1, gray)
 
 
 def write_png16(path: Path, disparity: np.ndarray) -> None:
@@ -94,21 +94,21 @@ def kitti2015(
     return root
 
 
-def kitti2012(root: Path, grey: bool = False, frames: tuple[int, ...] = (0, 3, 193)) -> Path:
-    left, right = ("image_0", "image_1") if grey else ("colored_0", "colored_1")
+def kitti2012(root: Path, gray: bool = False, frames: tuple[int, ...] = (0, 3, 193)) -> Path:
+    left, right = ("image_0", "image_1") if gray else ("colored_0", "colored_1")
     for frame in frames:
         file = f"{frame:06d}_10.png"
-        write_pair(root / "training" / left / file, root / "training" / right / file, frame, grey)
+        write_pair(root / "training" / left / file, root / "training" / right / file, frame, gray)
         write_png16(root / "training" / "disp_occ" / file, truth())
         write_png16(root / "training" / "disp_noc" / file, np.where(occluded(), np.nan, truth()))
-    write_pair(root / "testing" / left / "000000_10.png", root / "testing" / right / "000000_10.png", 9, grey)
+    write_pair(root / "testing" / left / "000000_10.png", root / "testing" / right / "000000_10.png", 9, gray)
     return root
 
 
-def scenes(folder: Path, names: tuple[str, ...], with_truth: bool, grey: bool = False) -> None:
+def scenes(folder: Path, names: tuple[str, ...], with_truth: bool, gray: bool = False) -> None:
     """Middlebury v3 and ETH3D: a folder per scene."""
     for seed, name in enumerate(names):
-        write_pair(folder / name / "im0.png", folder / name / "im1.png", seed, grey)
+        write_pair(folder / name / "im0.png", folder / name / "im1.png", seed, gray)
         if with_truth:
             write_pfm(folder / name / "disp0GT.pfm", truth())
             write_mask(folder / name / "mask0nocc.png")
@@ -121,8 +121,8 @@ def middlebury(root: Path, resolution: str = "H") -> Path:
 
 
 def eth3d(root: Path) -> Path:
-    scenes(root / "two_view_training", ("delivery_area_1l", "forest_1s"), with_truth=True, grey=True)
-    scenes(root / "two_view_test", ("lakeside_1l",), with_truth=False, grey=True)
+    scenes(root / "two_view_training", ("delivery_area_1l", "forest_1s"), with_truth=True, gray=True)
+    scenes(root / "two_view_test", ("lakeside_1l",), with_truth=False, gray=True)
     return root
 
 

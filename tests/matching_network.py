@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from aanet.models import StereoNetwork, normalise, zoo
-from aanet.models.initialisation import initialise_for_matching
+from aanet.models import StereoNetwork, normalize, zoo
+from aanet.models.initialization import initialize_for_matching
 
 
 def textured_scene(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -35,8 +35,8 @@ def matching_network(max_disparity: int, temperature: float = 30.0) -> StereoNet
     Aggregation is the identity and refinement adds nothing, so this is plain correlation matching.
     """
     torch.manual_seed(0)
-    network = zoo.build("stereonet_aa", max_disparity, initialisation="matching")
-    initialise_for_matching(network, temperature)
+    network = zoo.build("stereonet_aa", max_disparity, initialization="matching")
+    initialize_for_matching(network, temperature)
     scene = torch.from_numpy(textured_scene(160, 240)).permute(2, 0, 1)[None] / 255
     features = network.features
     for norm in features.modules():
@@ -44,8 +44,8 @@ def matching_network(max_disparity: int, temperature: float = 30.0) -> StereoNet
             norm.momentum = None  # the statistics of this one scene
             norm.reset_running_stats()
     with torch.no_grad():
-        features.train()(normalise(scene))
-        values = features.eval()(normalise(scene))[0].permute(1, 0, 2, 3).flatten(1)  # [C, N]
+        features.train()(normalize(scene))
+        values = features.eval()(normalize(scene))[0].permute(1, 0, 2, 3).flatten(1)  # [C, N]
         powers, axes = torch.linalg.eigh(values @ values.T / values.shape[1])
         whiten = (axes * powers.clamp(min=1e-5 * float(powers.max())).rsqrt()) @ axes.T
         kernel = features.last.weight

@@ -116,7 +116,7 @@ def leaky_relu(x: Tensor, slope: float) -> Tensor:
 
 
 def resize(x: Tensor, height: int, width: int) -> Tensor:
-    """Resize [B, C, h, w] bilinearly; pixels are squares whose centres are sampled (align_corners false)."""
+    """Resize [B, C, h, w] bilinearly; pixels are squares whose centers are sampled (align_corners false)."""
     rows = []
     for i in range(height):
         row = []
@@ -240,7 +240,7 @@ def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
 
 
 def local_guided_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
-    """LGA: 75 neighbours of every entry, borders repeated."""
+    """LGA: 75 neighbors of every entry, borders repeated."""
     _, candidates, height, width = volume.shape
     entries = []
     for d in range(candidates):

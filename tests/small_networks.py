@@ -18,10 +18,10 @@ ADAPTIVE = [
 ]
 
 
-def build_small(name: str, training_heads: bool = False, initialisation: str = "paper") -> StereoNetwork:
+def build_small(name: str, training_heads: bool = False, initialization: str = "paper") -> StereoNetwork:
     """Build a network with few candidates; PSMNet's pooling windows are a quarter of what they should be."""
     torch.manual_seed(0)
-    network = zoo.build(name, MAX_DISPARITY.get(name, 48), training_heads, initialisation)
+    network = zoo.build(name, MAX_DISPARITY.get(name, 48), training_heads, initialization)
     for features in network.modules():
         if isinstance(features, PSMNetFeatures):
             for pool in features.pooling:

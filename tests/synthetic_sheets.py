@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aanet.data.synthetic import Surface
-from aanet.data.synthetic.library import TextureLibrary
-from aanet.data.synthetic.surfaces import Plane
+from aanet.synthetic import Surface
+from aanet.synthetic.library import TextureLibrary
+from aanet.synthetic.surfaces import Plane
 
 SIZE = (72, 144)
 SHIFT = np.array([[1.0, 0.0, 40.3], [0.0, 1.0, 40.6], [0.0, 0.0, 1.0]])

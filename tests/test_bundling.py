@@ -12,11 +12,11 @@ import pytest
 import torch
 
 import layouts
-from aanet import weight_files
 from aanet.data.sample import StereoSample
 from aanet.engines.networks import random_network
-from aanet.handling import Handling
-from aanet.models import StereoNetwork, weights
+from aanet.inference.postprocess import Handling
+from aanet.models import StereoNetwork
+from aanet.models.weights import checkpoint, files
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bundle_weights.py"
 
@@ -35,14 +35,14 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     pair = StereoSample("small", image, image, truth, np.ones_like(truth, bool))
     monkeypatch.setattr(module, "motorcycle", lambda: pair)
     monkeypatch.setattr(module, "BUNDLED", tmp_path / "weights")
-    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path / "weights")
+    monkeypatch.setattr(files, "BUNDLED", tmp_path / "weights")
     return module
 
 
 def save_run(folder: Path, network: StereoNetwork, digest: str, steps: int) -> Path:
     folder.mkdir()
     facts = {"recipe_digest": digest, "steps": str(steps)}
-    weights.save(network, folder / "weights-with-heads.safetensors", facts=facts)
+    checkpoint.save(network, folder / "weights-with-heads.safetensors", facts=facts)
     return folder
 
 
@@ -72,8 +72,8 @@ def test_runs_become_one_scored_file_with_a_card(
     ]
     monkeypatch.setattr(sys, "argv", ["bundle_weights.py", *map(str, runs), *arguments])
     script.main()
-    assert weight_files.bundled_names() == ["stereonet_aa"]
-    facts = weight_files.facts("stereonet_aa")
+    assert files.bundled_names() == ["stereonet_aa"]
+    facts = files.facts("stereonet_aa")
     assert (facts["hours"], facts["recipe_digest"], facts["steps"]) == (1.5, "abc, def", "5, 7")
     for scores in facts["scores"].values():
         assert set(scores) == set(script.SETS)
@@ -81,12 +81,12 @@ def test_runs_become_one_scored_file_with_a_card(
     # The same image twice has no disparity anywhere: SGBM finds that, and is off by all of the truth.
     assert facts["scores"]["sgbm"]["motorcycle"]["epe"] == pytest.approx((50 * 4 + 46 * 8) / 96, abs=0.5)
     # Every image here is narrow, so it is matched enlarged unless that is turned off.
-    bundled = weights.load(weight_files.bundled_file("stereonet_aa"))
+    bundled = checkpoint.load(files.bundled_file("stereonet_aa"))
     for name, parameter in bundled.named_parameters():
         torch.testing.assert_close(parameter.detach(), 1.25 * first[name], rtol=1e-3, atol=1e-4)  # the mean
     assert bundled.handling == Handling(enlarge_to=200, cut_edges=True, extend_border=True)
     assert facts["scores"]["stereonet_aa"] != facts["scores"][script.ALONE]
-    card = weight_files.card_file("stereonet_aa").read_text(encoding="utf-8")
+    card = files.card_file("stereonet_aa").read_text(encoding="utf-8")
     words = " ".join(card.split())
     assert "narrower than 200 pixels are enlarged to that width" in words
     assert "Blurred edges are cut" in words

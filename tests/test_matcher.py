@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aanet.data.images import write_image
-from aanet.engines.engine import NetworkFacts
 from aanet.errors import AanetError
-from aanet.handling import Handling
+from aanet.inference.padding import padding_for
+from aanet.inference.postprocess import Handling
+from aanet.inference.spec import NetworkFacts
+from aanet.io.images import write_image
 from aanet.matcher import StereoMatcher, occluded
-from aanet.padding import padding_for
 from matching_network import matching_network, plane, textured_scene
 
 
@@ -79,10 +79,10 @@ def test_the_kind_of_image_makes_no_difference(matcher, convert):
     np.testing.assert_array_equal(result.left, left)
 
 
-def test_grey_images_are_matched_as_grey_colours(matcher):
-    grey = [image[..., 0] for image in plane(60, 120, 8)]
-    result = matcher(*grey, inspect=False)
-    repeated = matcher(*(np.repeat(image[..., None], 3, 2) for image in grey), inspect=False)
+def test_gray_images_are_matched_as_gray_colors(matcher):
+    gray = [image[..., 0] for image in plane(60, 120, 8)]
+    result = matcher(*gray, inspect=False)
+    repeated = matcher(*(np.repeat(image[..., None], 3, 2) for image in gray), inspect=False)
     np.testing.assert_array_equal(result.disparity, repeated.disparity)
 
 
@@ -224,7 +224,7 @@ def test_two_sizes_are_refused(matcher):
     ],
 )
 def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp_path):
-    monkeypatch.setattr("aanet.weight_files.BUNDLED", tmp_path)
+    monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
     with pytest.raises(AanetError, match=message):
         StereoMatcher(*arguments)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from aanet import weight_files
 from aanet.cli.main import app
-from aanet.data.images import write_image
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
-from aanet.handling import LARGEST_ENLARGEMENT
+from aanet.inference.postprocess import LARGEST_ENLARGEMENT
+from aanet.io.images import write_image
+from aanet.models.weights import files
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def test_every_recipe_that_a_page_names_exists() -> None:
 
 
 def test_the_scores_are_those_of_the_card() -> None:
-    scores = weight_files.facts("aanet")["scores"]
+    scores = files.facts("aanet")["scores"]
     for place, percentage in (("motorcycle", "bad2"), ("middlebury", "bad2"), ("kitti2015", "d1")):
         ours, sgbm = scores["aanet"][place], scores["sgbm"][place]
         cells = [f"{ours['epe']:.2f}", f"{sgbm['epe']:.2f}"]
@@ -89,7 +89,7 @@ def test_the_scores_are_those_of_the_card() -> None:
 
 
 def test_how_often_it_says_that_sgbm_is_beaten_is_true() -> None:
-    scores = weight_files.facts("aanet")["scores"]
+    scores = files.facts("aanet")["scores"]
     sgbm = scores["sgbm"]
     beaten = {
         key: [scores[key][place][metric] < sgbm[place][metric] for place in sgbm for metric in sgbm[place]]
@@ -103,7 +103,7 @@ def test_how_often_it_says_that_sgbm_is_beaten_is_true() -> None:
 
 def test_what_it_says_of_enlarging_and_of_the_small_network_is_on_the_cards() -> None:
     words = " ".join(README.split())
-    facts, small = weight_files.facts("aanet"), weight_files.facts("stereonet_aa")
+    facts, small = files.facts("aanet"), files.facts("stereonet_aa")
     assert f"in {facts['hours']:g} hours" in words
     assert (
         f"narrower than {facts['enlarge_to']} pixels are enlarged for it, at most {LARGEST_ENLARGEMENT:g}"

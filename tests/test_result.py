@@ -6,11 +6,11 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.camera import StereoCamera
-from aanet.data.files import read_depth, read_disparity
-from aanet.data.images import read_image
-from aanet.data.ply import read_ply
 from aanet.errors import AanetError
+from aanet.geometry.camera import StereoCamera
+from aanet.io.disparity import read_depth, read_disparity
+from aanet.io.images import read_image
+from aanet.io.points import read_ply
 from aanet.result import NEEDS_CAMERA, NEEDS_CHECK, OUTPUTS, StereoResult, file_name
 
 CAMERA = StereoCamera(fx=100, cx=19.5, cy=14.5, baseline_m=0.2, width=40, height=30)
@@ -39,7 +39,7 @@ def test_depth_and_points_are_those_of_the_camera(result):
     np.testing.assert_allclose(points[3, 7, 0], (7 - 19.5) / 100 * result.depth()[3, 7], rtol=1e-5)
 
 
-def test_without_a_camera_there_are_no_metres(result, tmp_path):
+def test_without_a_camera_there_are_no_meters(result, tmp_path):
     result.camera = None
     with pytest.raises(AanetError, match="Depth needs a camera"):
         result.depth()
@@ -72,11 +72,11 @@ def test_disparities_are_read_back_as_they_were(result, tmp_path, suffix):
 
 
 def test_the_other_parts_are_read_back_as_they_were(result, tmp_path):
-    depth, millimetres, sure, confidence, hidden, cloud = result.save(
+    depth, millimeters, sure, confidence, hidden, cloud = result.save(
         tmp_path, "depth.npy", "depth", "confidence.npy", "confidence", "occlusion", "ply"
     )
     np.testing.assert_array_equal(read_depth(depth), result.depth())
-    np.testing.assert_allclose(read_depth(millimetres), result.depth(), atol=5.1e-4)
+    np.testing.assert_allclose(read_depth(millimeters), result.depth(), atol=5.1e-4)
     np.testing.assert_array_equal(np.load(sure), result.confidence)
     np.testing.assert_allclose(read_image(confidence) / 255, result.confidence, atol=0.5 / 255 + 1e-6)
     np.testing.assert_array_equal(read_image(hidden) == 255, result.occlusion)

@@ -21,7 +21,7 @@ def test_near_is_red_far_is_blue_and_unknown_is_neither() -> None:
     np.testing.assert_array_equal(depth[0, [0, 2, 3]], colored[0, [0, 2, 3]])
 
 
-def test_values_beyond_the_range_take_the_colour_of_its_end() -> None:
+def test_values_beyond_the_range_take_the_color_of_its_end() -> None:
     colored = viz.colorize_disparity(np.array([[-5, 0, 10, 99]], np.float32), 0, 10)
     np.testing.assert_array_equal(colored[0, 0], colored[0, 1])
     np.testing.assert_array_equal(colored[0, 2], colored[0, 3])
@@ -44,11 +44,11 @@ def test_maps_without_any_range_still_have_a_picture(value: float) -> None:
 def test_an_impossible_range_is_refused() -> None:
     with pytest.raises(AanetError, match="vmin < vmax"):
         viz.colorize_disparity(np.ones((2, 2), np.float32), 5, 5)
-    with pytest.raises(AanetError, match="metres above 0"):
+    with pytest.raises(AanetError, match="meters above 0"):
         viz.colorize_depth(np.ones((2, 2), np.float32), 0, 5)
 
 
-def test_error_colours_agree_with_a_plain_reading_of_the_benchmark() -> None:
+def test_error_colors_agree_with_a_plain_reading_of_the_benchmark() -> None:
     rng = np.random.default_rng(3)
     truth = rng.uniform(1, 150, (12, 13)).astype(np.float32)
     predicted = truth + rng.choice([0.1, 0.5, 2.9, 3.1, 10, 60], truth.shape).astype(np.float32)
@@ -69,7 +69,7 @@ def test_the_outlier_rule_is_where_blue_turns_to_yellow() -> None:
     assert ((red > blue) == [[False, True, False, True]]).all()
 
 
-def test_larger_dots_fill_unknown_neighbours_only() -> None:
+def test_larger_dots_fill_unknown_neighbors_only() -> None:
     truth = np.full((5, 5), 10, np.float32)
     valid = np.zeros((5, 5), bool)
     valid[2, 1] = valid[2, 2] = True

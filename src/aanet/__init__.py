@@ -5,24 +5,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from aanet.version import __version__
+
 if TYPE_CHECKING:
-    from aanet.camera import StereoCamera as StereoCamera
     from aanet.errors import AanetError as AanetError
+    from aanet.geometry.camera import StereoCamera as StereoCamera
     from aanet.matcher import StereoMatcher as StereoMatcher
-    from aanet.models.weights import load as load_network
+    from aanet.models.weights.checkpoint import load as load_network
     from aanet.models.zoo import build as build_network
     from aanet.result import StereoResult as StereoResult
-
-__version__ = "0.1.0"
 
 # Public name → where it lives. Imported on first use: `import aanet` and `aanet --help` stay instant.
 _PUBLIC = {
     "AanetError": ("aanet.errors", "AanetError"),
-    "StereoCamera": ("aanet.camera", "StereoCamera"),
+    "StereoCamera": ("aanet.geometry.camera", "StereoCamera"),
     "StereoMatcher": ("aanet.matcher", "StereoMatcher"),
     "StereoResult": ("aanet.result", "StereoResult"),
     "build_network": ("aanet.models.zoo", "build"),
-    "load_network": ("aanet.models.weights", "load"),
+    "load_network": ("aanet.models.weights.checkpoint", "load"),
 }
 
 __all__ = [

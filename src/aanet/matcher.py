@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Literal, get_args
 import cv2
 import numpy as np
 
-from aanet.camera import StereoCamera
-from aanet.checks import check_pair
-from aanet.data.images import AnyImage, as_rgb8, as_rgb_float, read_image
-from aanet.data.sample import FloatMap, Mask
 from aanet.engines import open_engine
-from aanet.engines.engine import Engine, Maps, NetworkFacts
+from aanet.engines.semi_global import left_right_difference
 from aanet.errors import AanetError
-from aanet.handling import Handling
-from aanet.padding import padding_for
+from aanet.geometry.camera import StereoCamera
+from aanet.inference.padding import padding_for
+from aanet.inference.pair_checks import check_pair
+from aanet.inference.postprocess import Handling
+from aanet.inference.spec import Engine, Maps, NetworkFacts
+from aanet.inference.tiling import Tile, bytes_per_pixel, match_in_tiles, tile_for
+from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, read_image
 from aanet.result import StereoResult
-from aanet.sgbm import left_right_difference
-from aanet.tiling import Tile, bytes_per_pixel, match_in_tiles, tile_for
+from aanet.typing import FloatMap, Mask
 
 if TYPE_CHECKING:
-    from aanet.engines.opening import Model
+    from aanet.engines.factory import Model
 
 Source = AnyImage | str | os.PathLike[str]
 TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
@@ -108,7 +108,7 @@ class StereoMatcher:
         """Match one pair.
 
         Args:
-            left: RGB or grey, uint8, uint16 or float in 0 … 1; or the path of an image.
+            left: RGB or gray, uint8, uint16 or float in 0 … 1; or the path of an image.
             right: The same for the right camera.
             camera: Geometry for depth and points.
             scale: Match at this many times the size; disparities are still in pixels of the given images.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aanet.camera import StereoCamera
-from aanet.data.images import PathLike
-from aanet.data.sample import FloatMap, Image, Mask
 from aanet.errors import AanetError
+from aanet.geometry.camera import StereoCamera
+from aanet.io.images import PathLike
+from aanet.typing import FloatMap, Image, Mask
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,11 +49,11 @@ class StereoResult:
     engine: str = ""
 
     def depth(self, camera: StereoCamera | None = None) -> FloatMap:
-        """Metres along the optical axis, [H, W]; NaN at infinity."""
+        """Meters along the optical axis, [H, W]; NaN at infinity."""
         return self._camera(camera, "Depth").depth(self.disparity)
 
     def points(self, camera: StereoCamera | None = None) -> FloatMap:
-        """Metres in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; NaN at infinity."""
+        """Meters in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; NaN at infinity."""
         return self._camera(camera, "A point cloud").points(self.disparity)
 
     def save(self, folder: PathLike, *what: str, name: str | None = None) -> list[Path]:
@@ -81,14 +81,14 @@ class StereoResult:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(15, 4), layout="constrained")
-        pictures, colour, sure = figure.subplots(1, 3)
+        pictures, color, sure = figure.subplots(1, 3)
         pictures.imshow(self.left)
-        shown = colour.imshow(self.disparity, cmap="turbo")
-        figure.colorbar(shown, ax=colour, label="pixels", shrink=0.8)
+        shown = color.imshow(self.disparity, cmap="turbo")
+        figure.colorbar(shown, ax=color, label="pixels", shrink=0.8)
         shown = sure.imshow(self.confidence, cmap="gray", vmin=0, vmax=1)
         figure.colorbar(shown, ax=sure, shrink=0.8)
         titles = ("Left image", f"Disparity ({self.model})", "Confidence")
-        for axes, title in zip((pictures, colour, sure), titles, strict=True):
+        for axes, title in zip((pictures, color, sure), titles, strict=True):
             axes.set_title(title)
             axes.set_axis_off()
         return figure
@@ -128,28 +128,28 @@ def file_name(output: str) -> str:
 
 
 def _save_disparity(result: StereoResult, path: Path) -> None:
-    from aanet.data.files import write_disparity
+    from aanet.io.disparity import write_disparity
 
     write_disparity(path, result.disparity)
 
 
 def _save_color(result: StereoResult, path: Path) -> None:
     from aanet import viz
-    from aanet.data.images import write_image
+    from aanet.io.images import write_image
 
     low, high = viz.value_range(result.disparity)
     write_image(path, viz.with_scale_bar(viz.colorize_disparity(result.disparity), low, high, "px"))
 
 
 def _save_depth(result: StereoResult, path: Path) -> None:
-    from aanet.data.files import write_depth
+    from aanet.io.disparity import write_depth
 
     write_depth(path, result.depth())
 
 
 def _save_depth_color(result: StereoResult, path: Path) -> None:
     from aanet import viz
-    from aanet.data.images import write_image
+    from aanet.io.images import write_image
 
     depth = result.depth()
     low, high = viz.value_range(depth)
@@ -157,14 +157,14 @@ def _save_depth_color(result: StereoResult, path: Path) -> None:
 
 
 def _save_ply(result: StereoResult, path: Path) -> None:
-    from aanet.data.ply import write_ply
+    from aanet.io.points import write_ply
 
     write_ply(path, result.points(), result.left)
 
 
 def _save_confidence(result: StereoResult, path: Path) -> None:
-    from aanet.data.atomic import atomic_path
-    from aanet.data.images import write_image
+    from aanet.io.atomic import atomic_path
+    from aanet.io.images import write_image
 
     if path.suffix == ".npy":
         with atomic_path(path) as temporary:
@@ -174,7 +174,7 @@ def _save_confidence(result: StereoResult, path: Path) -> None:
 
 
 def _save_occlusion(result: StereoResult, path: Path) -> None:
-    from aanet.data.images import write_image
+    from aanet.io.images import write_image
 
     if result.occlusion is None:
         raise AanetError("The occlusion needs the left-right check: ask for it (check=True, or --check).")
@@ -182,7 +182,7 @@ def _save_occlusion(result: StereoResult, path: Path) -> None:
 
 
 def _save_right_disparity(result: StereoResult, path: Path) -> None:
-    from aanet.data.files import write_disparity
+    from aanet.io.disparity import write_disparity
 
     if result.right_disparity is None:
         raise AanetError("The right disparity needs the left-right check (check=True, or --check).")
@@ -191,7 +191,7 @@ def _save_right_disparity(result: StereoResult, path: Path) -> None:
 
 def _save_panel(result: StereoResult, path: Path) -> None:
     from aanet import viz
-    from aanet.data.images import write_image
+    from aanet.io.images import write_image
 
     sure = np.repeat(np.rint(result.confidence * 255).astype(np.uint8)[..., None], 3, axis=2)
     images = [result.left, viz.colorize_disparity(result.disparity), sure]

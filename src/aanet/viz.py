@@ -1,4 +1,4 @@
-"""Pictures for people: coloured disparity, depth and error, a scale bar, panels and a point-cloud view."""
+"""Pictures for people: colored disparity, depth and error, a scale bar, panels and a point-cloud view."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.data.sample import FloatMap, Image, Mask
 from aanet.errors import AanetError
+from aanet.typing import FloatMap, Image, Mask
 
-UNKNOWN = (48, 48, 48)  # dark grey: no colour of the map comes near it
+UNKNOWN = (48, 48, 48)  # dark gray: no color of the map comes near it
 _PAPER = 255
 _INK = "#202020"
 _DPI = 100
 
 # KITTI's error picture: upper ends of the bins in multiples of the outlier threshold (3 px and 5 %), and
-# their colours (ColorBrewer's RdYlBu), as the development kit of the 2015 benchmark draws them.
+# their colors (ColorBrewer's RdYlBu), as the development kit of the 2015 benchmark draws them.
 KITTI_ERROR_BINS = tuple(0.1875 / 3 * 2**k for k in range(9))  # 0.1875 px, 0.375 px … 48 px where 3 px counts
 KITTI_ERROR_COLORS = (
     *((49, 54, 149), (69, 117, 180), (116, 173, 209), (171, 217, 233), (224, 243, 248)),
@@ -38,12 +38,12 @@ def value_range(values: FloatMap) -> tuple[float, float]:
 
 
 def colorize_disparity(disparity: FloatMap, vmin: float | None = None, vmax: float | None = None) -> Image:
-    """Near is red, far is blue (turbo); unknown is dark grey.  The range defaults to `value_range`."""
+    """Near is red, far is blue (turbo); unknown is dark gray.  The range defaults to `value_range`."""
     return _colorize(disparity, vmin, vmax, "px")
 
 
 def colorize_depth(depth: FloatMap, vmin: float | None = None, vmax: float | None = None) -> Image:
-    """As `colorize_disparity` for metres: near is red, far is blue, on a logarithmic scale."""
+    """As `colorize_disparity` for meters: near is red, far is blue, on a logarithmic scale."""
     return _colorize(np.where(depth > 0, depth, np.float32(np.nan)), vmin, vmax, "m")
 
 
@@ -60,7 +60,7 @@ def colorize_error(predicted: FloatMap, truth: FloatMap, valid: Mask, dot: int =
     picture[valid] = np.array(KITTI_ERROR_COLORS, np.uint8)[bins]
     if dot == 1:
         return picture
-    # Only unknown pixels take a neighbour's colour; the bin decides which of several wins.
+    # Only unknown pixels take a neighbor's color; the bin decides which of several wins.
     rank = np.zeros(truth.shape, np.uint8)
     rank[valid] = bins + 1
     spread = cv2.dilate(rank, np.ones((dot, dot), np.uint8))
@@ -69,7 +69,7 @@ def colorize_error(predicted: FloatMap, truth: FloatMap, valid: Mask, dot: int =
 
 
 def with_scale_bar(image: Image, vmin: float, vmax: float, unit: str) -> Image:
-    """The coloured map with its scale to the right: `unit` is "px" for disparity or "m" for depth."""
+    """The colored map with its scale to the right: `unit` is "px" for disparity or "m" for depth."""
     height, width = image.shape[:2]
     text = _text_size(width)
     bar, gap = max(10, text), max(8, text // 2)
@@ -113,7 +113,7 @@ def render_points(
     yaw: float = 18.0,
     pitch: float = 12.0,
 ) -> Image:
-    """A picture of a point cloud ([H, W, 3] metres, NaN = none) from a viewpoint swung around its middle.
+    """A picture of a point cloud ([H, W, 3] meters, NaN = none) from a viewpoint swung around its middle.
 
     Args:
         points: As `StereoCamera.points` gives them: X right, Y down, Z forward.
@@ -145,7 +145,7 @@ def _colorize(values: FloatMap, vmin: float | None, vmax: float | None, unit: st
     low, high = value_range(values)
     low, high = (low if vmin is None else vmin), (high if vmax is None else vmax)
     if not low < high or (unit == "m" and low <= 0):
-        raise AanetError(f"A colour scale needs vmin < vmax (and metres above 0); got {low:g} and {high:g}.")
+        raise AanetError(f"A color scale needs vmin < vmax (and meters above 0); got {low:g} and {high:g}.")
     known = np.isfinite(values)
     nearness = np.clip(_nearness(np.where(known, values, low), low, high, unit), 0, 1)
     colored = _turbo()[(nearness * 255 + 0.5).astype(np.uint8)]
@@ -156,7 +156,7 @@ def _colorize(values: FloatMap, vmin: float | None, vmax: float | None, unit: st
 def _nearness(
     values: NDArray[np.floating] | float, vmin: float, vmax: float, unit: str
 ) -> NDArray[np.float64]:
-    """1 at the near end of the scale, 0 at the far end: linear in pixels, logarithmic in metres."""
+    """1 at the near end of the scale, 0 at the far end: linear in pixels, logarithmic in meters."""
     near: NDArray[np.float64] = np.asarray(values, np.float64)
     if unit == "m":
         near, vmin, vmax = -np.log(near), -math.log(vmax), -math.log(vmin)
@@ -187,7 +187,7 @@ def _text_size(width: int) -> int:
 
 
 def _write(canvas: Image, labels: Sequence[tuple[float, float, str]], size: int) -> Image:
-    """The canvas with texts at (x, y), each beginning at x and centred on y, in pixels from the top left."""
+    """The canvas with texts at (x, y), each beginning at x and centered on y, in pixels from the top left."""
     from matplotlib.figure import Figure
 
     height, width = canvas.shape[:2]
@@ -211,7 +211,7 @@ def _fit_height(image: Image, height: int) -> Image:
 def _solid_points(
     points: NDArray[np.floating], colors: Image
 ) -> tuple[NDArray[np.float64], Image, NDArray[np.float64]]:
-    """The points on surfaces (neither stray nor across an edge), their colours, the distance to the next."""
+    """The points on surfaces (neither stray nor across an edge), their colors, the distance to the next."""
     here: NDArray[np.float64] = points.astype(np.float64)
     depth = here[..., 2]
     right, below = (np.abs(np.diff(here, axis=axis, append=np.nan)) for axis in (1, 0))

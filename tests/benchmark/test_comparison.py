@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from aanet.benchmark import comparison, presets
 from aanet.benchmark.inference import Conditions, Measurement
-from aanet.benchmark.timing import Timing
 from aanet.cli.main import app
 from aanet.errors import AanetError
+from aanet.evaluation.timing import Timing
 from aanet.models.complexity import complexity
 
 RUN = Conditions((576, 960), 3, 2, "a processor", {"torch": "2"})

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from aanet.benchmark.inference import Conditions, Measurement, speedup
 from aanet.benchmark.memory import peak_memory
 from aanet.benchmark.report import aggregation_speedups, markdown, plot, rows
-from aanet.benchmark.timing import Timing
 from aanet.cli.main import app
 from aanet.errors import AanetError
+from aanet.evaluation.timing import Timing
 from aanet.models.complexity import Complexity
 
 COST = Complexity(1, 2, 3, 4, 5, 6)

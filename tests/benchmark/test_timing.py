@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from aanet.benchmark.timing import Timing, time_interleaved
+from aanet.evaluation.timing import Timing, time_interleaved
 
 
 def test_contenders_take_turns_after_a_warm_up() -> None:

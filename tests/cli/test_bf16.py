@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from aanet.cli import doctor
 from aanet.cli import main as entry
-from aanet.data.images import write_image
 from aanet.engines import bf16_support
 from aanet.engines.bf16_support import SETTING, VARIABLE, Bf16Support
-from aanet.models import weights
+from aanet.io.images import write_image
+from aanet.models.weights import checkpoint
 from matching_network import matching_network, plane
 
 BROKEN = Bf16Support(
@@ -78,7 +78,7 @@ def test_with_broken_amx_the_default_is_float32_and_bf16_is_had_by_name(
     if precision == "bf16":
         request.getfixturevalue(f"{engine}_bf16")
     network, cache = tmp_path / "network.safetensors", tmp_path / "cache"
-    weights.save(matching_network(24), network)
+    checkpoint.save(matching_network(24), network)
     wish = ("--weights", network, "--engine", engine, "--precision", precision, "-o", tmp_path / "out")
     # bf16 would be refused if the library had been loaded before the guard was asked.
     done = run(DIES_WITH_AMX, "predict", *pair, *wish, "--json", cache=cache)
@@ -111,7 +111,7 @@ def test_a_benchmark_of_bf16_is_refused(
     engine: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(bf16_support._answers, engine.removesuffix("-bf16"), BROKEN)
-    monkeypatch.setattr("aanet.engines.conversion.convert", lambda _: None)
+    monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["aanet", "benchmark", "stereonet_aa", "--engines", engine, "--json"])
     with pytest.raises(SystemExit) as stop:
         entry.main()

@@ -6,7 +6,8 @@ import torch
 from typer.testing import CliRunner
 
 from aanet.cli.main import app
-from aanet.models import official, weights, zoo
+from aanet.models import zoo
+from aanet.models.weights import checkpoint, official
 
 run = CliRunner().invoke
 
@@ -27,7 +28,7 @@ def test_an_authors_file_becomes_ours_without_heads(tmp_path: Path) -> None:
     result = run(app, ["convert", str(tmp_path / "aanet_kitti15-01234567.pth")])
     assert result.exit_code == 0, result.output
     assert "holds AANet (disparities below 48, " in result.output
-    converted = weights.read(tmp_path / "aanet_kitti15-01234567.safetensors")
+    converted = checkpoint.read(tmp_path / "aanet_kitti15-01234567.safetensors")
     assert converted.architecture == zoo.Architecture("aanet", 48, False)
     for key, value in converted.state.items():
         assert torch.equal(value, network.state_dict()[key])
@@ -50,4 +51,4 @@ def test_an_existing_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert "exists already" in str(result.exception)
     assert target.read_text() == "precious"
     assert run(app, ["convert", str(source), "--overwrite"]).exit_code == 0
-    assert weights.read(target).architecture.builder == "stereonet_aa"
+    assert checkpoint.read(target).architecture.builder == "stereonet_aa"

@@ -44,7 +44,7 @@ def test_everything_is_told_as_tables():
 
 @pytest.mark.usefixtures("quick")
 def test_a_matcher_that_is_wrong_is_noticed(monkeypatch):
-    from aanet.sgbm import SemiGlobalMatcher
+    from aanet.engines.semi_global import SemiGlobalMatcher
 
     right = SemiGlobalMatcher.__call__
 
@@ -59,8 +59,8 @@ def test_a_matcher_that_is_wrong_is_noticed(monkeypatch):
 
 
 def test_an_engine_that_is_wrong_is_noticed(monkeypatch):
-    from aanet.engines.openvino_engine import OpenVINOEngine
-    from aanet.engines.torch_engine import TorchEngine
+    from aanet.engines.openvino.engine import OpenVINOEngine
+    from aanet.engines.torch import TorchEngine
 
     class Wrong(TorchEngine):
         def __call__(self, left, right):

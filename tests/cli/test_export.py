@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from aanet.cli.main import app
-from aanet.data.files import read_disparity
-from aanet.data.images import write_image
 from aanet.errors import AanetError
+from aanet.io.disparity import read_disparity
+from aanet.io.images import write_image
 from aanet.matcher import StereoMatcher
 
 run = CliRunner().invoke

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from aanet import weight_files
 from aanet.cli.main import app
 from aanet.errors import AanetError
-from aanet.models import weights, zoo
+from aanet.models import zoo
+from aanet.models.weights import checkpoint, files
 
 run = CliRunner().invoke
 
@@ -45,10 +45,10 @@ def test_summary_says_what_a_network_is(name: str) -> None:
 def test_one_network_is_shown_with_the_card_of_its_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path)
+    monkeypatch.setattr(files, "BUNDLED", tmp_path)
     without = run(app, ["models", "stereonet_aa"])
     assert "No weights of it come with the package" in without.stdout
-    weights.save(zoo.build("stereonet_aa"), tmp_path / "stereonet_aa.safetensors", {"hours": 2.5})
+    checkpoint.save(zoo.build("stereonet_aa"), tmp_path / "stereonet_aa.safetensors", {"hours": 2.5})
     (tmp_path / "stereonet_aa.md").write_text("# A card\n\nTrained on scenes.\n")
     shown = run(app, ["models", "stereonet_aa"]).stdout
     assert "0.53 M parameters" in shown

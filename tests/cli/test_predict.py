@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-import aanet.data.atomic
-from aanet.camera import StereoCamera
+import aanet.io.atomic
 from aanet.cli.main import app
-from aanet.data.files import read_depth, read_disparity
-from aanet.data.images import write_image
 from aanet.errors import AanetError
-from aanet.models import weights
+from aanet.geometry.camera import StereoCamera
+from aanet.io.disparity import read_depth, read_disparity
+from aanet.io.images import write_image
+from aanet.models.weights import checkpoint
 from matching_network import matching_network, plane
 
 COMMAND = [sys.executable, "-c", "from aanet.cli.main import main; main()"]
@@ -78,7 +78,7 @@ def test_one_pair_from_files_to_files(pair, tmp_path):
 def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatch):
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
     network = matching_network(24)
-    weights.save(network, tmp_path / "w.safetensors")
+    checkpoint.save(network, tmp_path / "w.safetensors")
     options = ["--engine", "openvino", "--save", "disparity.npy", "--json", "-o", tmp_path / "out"]
     command = [sys.executable, "-c", NO_SOCKETS]
     done = run(*pair, "--weights", tmp_path / "w.safetensors", *options, command=command)
@@ -92,12 +92,12 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
-    monkeypatch.setattr("aanet.weight_files.BUNDLED", tmp_path)
+    monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
     with pytest.raises(AanetError, match=r"noise; give a file \(--weights FILE\), or use --model sgbm"):
         inside(*pair, "-o", tmp_path / "out")
 
 
-def test_metres_come_with_a_calibration(pair, tmp_path):
+def test_meters_come_with_a_calibration(pair, tmp_path):
     camera = StereoCamera(fx=100, cx=64, cy=32, baseline_m=0.12, width=128, height=64)
     camera.save(tmp_path / "camera.json")
     result = inside(
@@ -204,7 +204,7 @@ def test_a_full_disk_stops_at_once_and_loses_nothing(tmp_path, monkeypatch):
         written.append(target)
         return replace(path, target)
 
-    monkeypatch.setattr(aanet.data.atomic.Path, "replace", full_after_two)
+    monkeypatch.setattr(aanet.io.atomic.Path, "replace", full_after_two)
     with pytest.raises(AanetError, match="no space left on device"):
         inside(tmp_path, "--model", "sgbm", "-o", tmp_path / "out", "--save", "disparity")
     assert sorted((tmp_path / "out").iterdir()) == sorted(written)  # whole files, and no temporary one

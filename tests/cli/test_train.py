@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.train import train
-from aanet.data.files import write_disparity
-from aanet.data.images import write_image
 from aanet.errors import AanetError
+from aanet.io.disparity import write_disparity
+from aanet.io.images import write_image
 
 RUNNER = CliRunner()
 app = typer.Typer()
@@ -42,7 +42,7 @@ def recipe(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.toml"
     stage = "crop = [32, 48]\nbatch = 1\nsteps = 3\nlearning_rate = 1e-3\n"
     path.write_text(
-        f"[network]\nname = 'stereonet_aa'\nmax_disparity = 16\ninitialisation = 'matching'\n"
+        f"[network]\nname = 'stereonet_aa'\nmax_disparity = 16\ninitialization = 'matching'\n"
         f"[[data]]\nname = 'folder'\nroot = '{root}'\n[run]\nworkers = 0\naccelerator = 'cpu'\n"
         f"[[stage]]\nname = 'first'\ntrains = 'features'\n{stage}[[stage]]\nname = 'second'\n{stage}"
     )

@@ -127,8 +127,8 @@ def test_second_frames_of_kitti_are_not_pairs(tmp_path: Path) -> None:
     assert keys(open_dataset("kitti2015", tmp_path, split="all")) == ["000000", "000001", "000002", "000005"]
 
 
-def test_kitti_2012_is_read_in_grey_where_there_is_no_colour(tmp_path: Path) -> None:
-    sample = open_dataset("kitti2012", layouts.kitti2012(tmp_path, grey=True))[0]
+def test_kitti_2012_is_read_in_gray_where_there_is_no_color(tmp_path: Path) -> None:
+    sample = open_dataset("kitti2012", layouts.kitti2012(tmp_path, gray=True))[0]
     np.testing.assert_array_equal(sample.left[:, :, 0], sample.left[:, :, 2])
     assert_truth(sample)
 

@@ -13,9 +13,9 @@ def slanted(height: int = 40, width: int = 60, slope: float = 0.05) -> StereoSam
     """A smooth ramp in the right view and the left view it makes under d(x) = 2 + slope·x."""
     x = np.arange(width)
     disparity = np.broadcast_to(2 + slope * x, (height, width)).astype(np.float32)
-    grey_of = lambda u: 60 + 1.5 * u  # noqa: E731 - one formula for both views
-    left = np.broadcast_to(grey_of(x - disparity[0])[None, :, None], (height, width, 3))
-    right = np.broadcast_to(grey_of(x)[None, :, None], (height, width, 3))
+    gray_of = lambda u: 60 + 1.5 * u  # noqa: E731 - one formula for both views
+    left = np.broadcast_to(gray_of(x - disparity[0])[None, :, None], (height, width, 3))
+    right = np.broadcast_to(gray_of(x)[None, :, None], (height, width, 3))
     return StereoSample(
         "slanted",
         left.round().astype(np.uint8),
@@ -26,16 +26,16 @@ def slanted(height: int = 40, width: int = 60, slope: float = 0.05) -> StereoSam
     )
 
 
-def labelled(height: int = 30, width: int = 50) -> StereoSample:
+def labeled(height: int = 30, width: int = 50) -> StereoSample:
     """Every pixel tells its own position, so that a misplaced one is seen."""
     ys, xs = np.mgrid[:height, :width]
     image = np.stack([ys, xs, ys + xs], axis=-1).astype(np.uint8)
     disparity = (ys * 100 + xs + 1).astype(np.float32)
-    return StereoSample("labelled", image, image.copy(), disparity, pseudo_disparity=disparity.copy())
+    return StereoSample("labeled", image, image.copy(), disparity, pseudo_disparity=disparity.copy())
 
 
 def warp_error(sample: StereoSample) -> float:
-    """Median grey-level difference between the left view and the right view warped by the truth."""
+    """Median gray-level difference between the left view and the right view warped by the truth."""
     assert sample.disparity is not None
     assert sample.valid is not None
     height, width = sample.left.shape[:2]
@@ -52,7 +52,7 @@ def warp_error(sample: StereoSample) -> float:
 
 
 def test_crop_cuts_every_map_at_the_same_place() -> None:
-    result = T.RandomCrop(11, 17)(labelled(), np.random.default_rng(3))
+    result = T.RandomCrop(11, 17)(labeled(), np.random.default_rng(3))
     assert result.disparity is not None
     assert result.pseudo_disparity is not None
     assert result.left.shape == (11, 17, 3)
@@ -62,7 +62,7 @@ def test_crop_cuts_every_map_at_the_same_place() -> None:
 
 
 def test_crop_reaches_every_corner() -> None:
-    sample = labelled(6, 8)
+    sample = labeled(6, 8)
     corners = {
         tuple(T.RandomCrop(5, 7)(sample, np.random.default_rng(i)).left[0, 0, :2].tolist()) for i in range(60)
     }
@@ -70,7 +70,7 @@ def test_crop_reaches_every_corner() -> None:
 
 
 def test_small_images_are_padded_with_unknown_truth_at_the_top_and_right() -> None:
-    sample = labelled(10, 12)
+    sample = labeled(10, 12)
     result = T.RandomCrop(14, 15)(sample, np.random.default_rng(0))
     assert result.disparity is not None
     assert result.valid is not None
@@ -83,7 +83,7 @@ def test_small_images_are_padded_with_unknown_truth_at_the_top_and_right() -> No
 
 
 def test_vertical_flip_turns_everything_over() -> None:
-    sample = labelled()
+    sample = labeled()
     result = T.RandomVerticalFlip(1.0)(sample, np.random.default_rng(0))
     assert sample.disparity is not None
     np.testing.assert_array_equal(result.left, sample.left[::-1])
@@ -123,9 +123,9 @@ def test_resizing_sparse_truth_copies_values_only_from_known_pixels() -> None:
     assert np.all(result.disparity[~result.valid] == 0)
 
 
-def test_colour_changes_both_views_alike_unless_asymmetric() -> None:
+def test_color_changes_both_views_alike_unless_asymmetric() -> None:
     image = np.random.default_rng(1).integers(0, 256, (16, 20, 3)).astype(np.uint8)
-    sample = StereoSample("colours", image, image.copy())
+    sample = StereoSample("colors", image, image.copy())
     changed = different = 0
     for seed in range(30):
         same = T.RandomColor()(sample, np.random.default_rng(seed))
@@ -137,14 +137,14 @@ def test_colour_changes_both_views_alike_unless_asymmetric() -> None:
     assert different > 10
 
 
-def test_colour_changes_are_what_their_names_say() -> None:
+def test_color_changes_are_what_their_names_say() -> None:
     image = np.random.default_rng(1).random((8, 9, 3)).astype(np.float32) * 0.4 + 0.1
     np.testing.assert_allclose(T._brightness(2.0)(image), image * 2, rtol=1e-6)
     np.testing.assert_allclose(T._gamma(1.5)(image), image**1.5, rtol=1e-4)
     assert T._contrast(0.8)(image).std() < image.std()
     np.testing.assert_allclose((T._contrast(0.8)(image) @ T.LUMA).mean(), (image @ T.LUMA).mean(), rtol=1e-5)
-    greyer = T._saturation(0.0)(image)
-    np.testing.assert_allclose(greyer[..., 0], greyer[..., 2], rtol=1e-5)
+    grayer = T._saturation(0.0)(image)
+    np.testing.assert_allclose(grayer[..., 0], grayer[..., 2], rtol=1e-5)
     np.testing.assert_allclose(T._hue(1 / 3)(image), image[..., [2, 0, 1]], atol=1e-3)  # a third turn: R → G
     np.testing.assert_allclose(T._hue(0.1)(T._hue(-0.1)(image)), image, atol=1e-3)
 
@@ -195,7 +195,7 @@ def test_vertical_shift_moves_the_right_view_by_at_most_the_limit() -> None:
         result = T.RandomVerticalShift(1.0, 0.5)(sample, np.random.default_rng(seed))
         np.testing.assert_array_equal(result.left, ramp)
         shifts.append((result.right[20, 10, 0] - float(ramp[20, 10, 0])) / 4)
-    assert max(np.abs(shifts)) <= 0.5 + 0.2  # grey levels are whole, so shifts are seen to a quarter pixel
+    assert max(np.abs(shifts)) <= 0.5 + 0.2  # gray levels are whole, so shifts are seen to a quarter pixel
     assert max(shifts) > 0.2
     assert min(shifts) < -0.2
 

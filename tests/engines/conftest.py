@@ -7,9 +7,9 @@ from typing import NamedTuple
 import openvino
 import pytest
 
-from aanet.engines.conversion import convert
-from aanet.engines.engine import NetworkFacts
 from aanet.engines.graph import facts_of
+from aanet.engines.openvino.conversion import convert
+from aanet.inference.spec import NetworkFacts
 from aanet.models import StereoNetwork
 from matching_network import matching_network
 

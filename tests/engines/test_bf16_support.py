@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from aanet.engines import bf16_support, openvino_engine
+from aanet.engines import bf16_support
 from aanet.engines.bf16_support import SETTING, VARIABLE, WITHOUT_AMX, refusal, require_bf16, worth_trying
-from aanet.engines.openvino_engine import OpenVINOEngine
+from aanet.engines.openvino import engine
+from aanet.engines.openvino.engine import OpenVINOEngine
 from aanet.engines.processor import Processor, parse_cpuinfo, this_processor
-from aanet.engines.torch_engine import TorchEngine
+from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
 
 AMX = Processor("Simulated", frozenset({"avx512_bf16", "amx_bf16", "amx_tile"}))
@@ -316,7 +317,7 @@ def test_no_engine_computes_in_bf16_where_it_cannot_be_used(
     simulate: Simulate, monkeypatch: pytest.MonkeyPatch, converted
 ) -> None:
     simulate("raise SystemExit(3)")
-    monkeypatch.setattr(openvino_engine.openvino.Core, "compile_model", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(engine.openvino.Core, "compile_model", lambda *_: pytest.fail("compiled"))
     with pytest.raises(AanetError, match="bf16 cannot be used with OpenVINO here"):
         OpenVINOEngine(converted.model, converted.facts, "bf16")
     with pytest.raises(AanetError, match="bf16 cannot be used with PyTorch here"):

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aanet.engines import cache
-from aanet.engines.engine import NetworkFacts
 from aanet.engines.networks import random_network
-from aanet.engines.openvino_engine import OpenVINOEngine
-from aanet.handling import Handling
-from aanet.models import weights
+from aanet.engines.openvino import cache
+from aanet.engines.openvino.engine import OpenVINOEngine
+from aanet.inference.postprocess import Handling
+from aanet.inference.spec import NetworkFacts
+from aanet.models.weights import checkpoint
 
 HANDLING = Handling(enlarge_to=300, cut_edges=True, extend_border=True)
 FACTS = NetworkFacts("stereonet_aa", 24, 4, size_multiple=4, minimum_size=4, handling=HANDLING)
@@ -75,9 +75,9 @@ def test_the_second_of_two_writers_takes_the_first_ones_result(folder):
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch, caplog, converted):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr("aanet.engines.conversion.convert", lambda _network: converted.model)
+    monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _network: converted.model)
     path = tmp_path / "w.safetensors"
-    weights.save(converted.network, path)
+    checkpoint.save(converted.network, path)
     with caplog.at_level(logging.WARNING):
         engine = OpenVINOEngine.from_weights(path)
     assert "The converted network is not kept" in caplog.text
@@ -125,14 +125,15 @@ def test_the_system_decides_where_caches_lie(monkeypatch):
 def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
     calls = []
     monkeypatch.setattr(
-        "aanet.engines.conversion.convert", lambda network: (calls.append(network), converted.model)[1]
+        "aanet.engines.openvino.conversion.convert",
+        lambda network: (calls.append(network), converted.model)[1],
     )
     path = tmp_path / "w.safetensors"
     network = random_network("stereonet_aa", 24)
     network.handling = HANDLING
-    weights.save(network, path)
+    checkpoint.save(network, path)
     # On every processor: nothing is computed in bf16 here.
-    monkeypatch.setattr("aanet.engines.openvino_engine.require_bf16", lambda _: None)
+    monkeypatch.setattr("aanet.engines.openvino.engine.require_bf16", lambda _: None)
     first, half, again = (
         OpenVINOEngine.from_weights(path, precision=precision) for precision in ("float32", "bf16", "float32")
     )
@@ -145,7 +146,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
 def test_two_processes_convert_at_once_and_a_third_needs_no_torch(tmp_path, folder):
     """A later process must start fast: torch alone takes longer to load than everything else."""
     path = tmp_path / "w.safetensors"
-    weights.save(random_network("stereonet_aa", 24), path)
+    checkpoint.save(random_network("stereonet_aa", 24), path)
     script = (
         "import sys, numpy as np\n"
         "from aanet.matcher import StereoMatcher\n"

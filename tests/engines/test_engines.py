@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from aanet import weight_files
 from aanet.engines import EngineUnavailableError, open_engine
-from aanet.engines.conversion import GRAPH_DEPENDS_ON_SIZE
 from aanet.engines.networks import load_network, random_network
-from aanet.engines.openvino_engine import OpenVINOEngine, threads_of_environment
-from aanet.engines.torch_engine import TorchEngine
+from aanet.engines.openvino.conversion import GRAPH_DEPENDS_ON_SIZE
+from aanet.engines.openvino.engine import OpenVINOEngine, threads_of_environment
+from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
-from aanet.models import weights, zoo
+from aanet.models import zoo
+from aanet.models.weights import checkpoint, files
 from matching_network import plane
 from small_networks import enliven
 
@@ -47,7 +47,7 @@ def test_one_conversion_of_aanet_serves_every_size_and_batch():
 
 
 def test_few_sizes_are_kept_compiled(converted, monkeypatch):
-    monkeypatch.setattr("aanet.engines.openvino_engine._SIZES_KEPT", 2)
+    monkeypatch.setattr("aanet.engines.openvino.engine._SIZES_KEPT", 2)
     engine = OpenVINOEngine(converted.model, converted.facts)
     for width in (16, 20, 16, 24):
         image = np.zeros((1, 3, 16, width), np.float32)
@@ -140,8 +140,8 @@ def test_random_weights_are_the_same_every_time_and_leave_the_generator_alone():
 
 def test_the_range_of_adaptive_weights_is_fixed_and_that_of_3d_ones_is_free(tmp_path):
     adaptive, volume = tmp_path / "aa.safetensors", tmp_path / "3d.safetensors"
-    weights.save(random_network("stereonet_aa", 24), adaptive)
-    weights.save(random_network("stereonet", 24), volume)
+    checkpoint.save(random_network("stereonet_aa", 24), adaptive)
+    checkpoint.save(random_network("stereonet", 24), volume)
     with pytest.raises(AanetError, match=r"search 24 pixels .* a scale of 0\.5 makes them reach 48"):
         load_network(adaptive, 48)
     network = load_network(volume, 48)
@@ -153,7 +153,7 @@ def test_the_range_of_adaptive_weights_is_fixed_and_that_of_3d_ones_is_free(tmp_
 
 def test_a_file_says_which_network_it_is(tmp_path):
     path = tmp_path / "some.safetensors"
-    weights.save(random_network("stereonet_aa", 24), path)
+    checkpoint.save(random_network("stereonet_aa", 24), path)
     assert open_engine(weights=path, engine="torch").facts.name == "stereonet_aa"
     assert open_engine("stereonet_aa", weights=path, engine="torch").facts.name == "stereonet_aa"
     with pytest.raises(AanetError, match="holds the network stereonet_aa, not aanet; the file says"):
@@ -161,9 +161,9 @@ def test_a_file_says_which_network_it_is(tmp_path):
 
 
 def test_bundled_weights_are_found_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path)
-    weights.save(random_network("stereonet_aa", 24), tmp_path / "stereonet_aa-night.safetensors")
-    assert weight_files.bundled_names() == ["stereonet_aa:night"]
+    monkeypatch.setattr(files, "BUNDLED", tmp_path)
+    checkpoint.save(random_network("stereonet_aa", 24), tmp_path / "stereonet_aa-night.safetensors")
+    assert files.bundled_names() == ["stereonet_aa:night"]
     assert open_engine("stereonet_aa:night", engine="torch").facts.max_disparity == 24
     with pytest.raises(AanetError, match="No trained weights of StereoNet-AA"):
         open_engine("stereonet_aa", engine="torch")

@@ -13,11 +13,11 @@ from onnx import TensorProto, helper
 from openvino import opset13
 
 from aanet.engines import NetworkFacts, open_engine
-from aanet.engines.engine import Maps
-from aanet.engines.exported_engine import FixedSizeEngine, open_exported
+from aanet.engines.exported import FixedSizeEngine, open_exported
 from aanet.errors import AanetError
-from aanet.export.metadata import SECTION, Description
 from aanet.export.recording import without_exporters_chatter
+from aanet.inference.description import SECTION, Description
+from aanet.inference.spec import Maps
 
 DESCRIPTION = Description(NetworkFacts("aanet", 48, 3, 12, 24), "random", None, "native")
 

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from aanet.data.motorcycle import motorcycle
-from aanet.engines import bf16_support, cache, half_precision, openvino_engine
+from aanet.engines import bf16_support
 from aanet.engines.bf16_support import Bf16Support
-from aanet.engines.engine import NetworkFacts, Precision
-from aanet.engines.half_precision import LARGEST_LOSS, choose_precision, predict_motorcycle
-from aanet.engines.openvino_engine import OpenVINOEngine
-from aanet.engines.torch_engine import TorchEngine
+from aanet.engines.openvino import cache, engine, precision
+from aanet.engines.openvino.engine import OpenVINOEngine
+from aanet.engines.openvino.precision import LARGEST_LOSS, choose_precision, predict_motorcycle
+from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
-from aanet.models import weights
-from aanet.padding import padding_for
+from aanet.inference.padding import padding_for
+from aanet.inference.spec import NetworkFacts, Precision
+from aanet.models.weights import checkpoint
 
 
 class WrongBy:
@@ -136,11 +137,11 @@ def test_want_of_memory_is_not_kept(tmp_path: Path) -> None:
 def network_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, converted) -> Path:
     """A file of weights; by the guard bf16 works here and is faster, and the trial is the real one."""
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("aanet.engines.conversion.convert", lambda _: converted.model)
-    monkeypatch.setattr(half_precision, "choose_precision", choose_precision)
+    monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _: converted.model)
+    monkeypatch.setattr(precision, "choose_precision", choose_precision)
     guard_says(monkeypatch, WORKS)
     path = tmp_path / "weights.safetensors"
-    weights.save(converted.network, path)
+    checkpoint.save(converted.network, path)
     return path
 
 
@@ -169,12 +170,12 @@ def test_weights_run_in_bf16_by_default_if_they_lose_nothing_by_it(
 
         return run
 
-    monkeypatch.setattr(half_precision, "predict_motorcycle", predict)
-    monkeypatch.setattr(half_precision.choose_precision, "__defaults__", (WrongBy.clock,))
+    monkeypatch.setattr(precision, "predict_motorcycle", predict)
+    monkeypatch.setattr(precision.choose_precision, "__defaults__", (WrongBy.clock,))
     assert f", {expected}, cpu" in OpenVINOEngine.from_weights(network_file).description
     assert f", {expected}, cpu" in OpenVINOEngine.from_weights(network_file).description
     assert len(tried) == 2
-    key = cache.key_of(network_file, None, f"openvino {openvino_engine.openvino.__version__}")
+    key = cache.key_of(network_file, None, f"openvino {engine.openvino.__version__}")
     assert cache.load(key) is not None  # what was measured lies beside it and damages nothing
 
 
@@ -190,7 +191,7 @@ def test_the_trial_runs_on_a_real_engine(network_file: Path) -> None:
 def test_nothing_is_tried_where_the_guard_says_no(
     network_file: Path, monkeypatch: pytest.MonkeyPatch, support: Bf16Support
 ) -> None:
-    monkeypatch.setattr(half_precision, "predict_motorcycle", lambda _: pytest.fail("tried"))
+    monkeypatch.setattr(precision, "predict_motorcycle", lambda _: pytest.fail("tried"))
     guard_says(monkeypatch, support)
     assert ", float32, cpu" in OpenVINOEngine.from_weights(network_file).description
     if support is SLOW:
@@ -201,7 +202,7 @@ def test_nothing_is_tried_where_the_guard_says_no(
 
 
 def test_what_is_asked_for_is_not_tried(network_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(half_precision, "predict_motorcycle", lambda _: pytest.fail("tried"))
+    monkeypatch.setattr(precision, "predict_motorcycle", lambda _: pytest.fail("tried"))
     assert ", float32, cpu" in OpenVINOEngine.from_weights(network_file, precision="float32").description
     assert ", bf16, cpu" in OpenVINOEngine.from_weights(network_file, precision="bf16").description
 

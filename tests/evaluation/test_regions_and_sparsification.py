@@ -40,12 +40,12 @@ def test_near_edges_equals_a_loop(seed: int) -> None:
 def test_textureless_equals_a_loop_and_finds_the_flat_half() -> None:
     image = np.full((12, 20, 3), 90, np.uint8)
     image[:, 10:] = np.random.default_rng(0).integers(0, 256, (12, 10, 1))
-    grey = image[:, :, 0].astype(float)
+    gray = image[:, :, 0].astype(float)
     expected = np.zeros((12, 20), bool)
     for y in range(1, 11):
         for x in range(1, 18):
             window = [
-                (grey[v, u + 1] - grey[v, u]) ** 2 for v in range(y - 1, y + 2) for u in range(x - 1, x + 2)
+                (gray[v, u + 1] - gray[v, u]) ** 2 for v in range(y - 1, y + 2) for u in range(x - 1, x + 2)
             ]
             expected[y, x] = np.mean(window) < 4
     found = textureless(image)

@@ -10,8 +10,8 @@ import numpy as np
 import openvino
 import pytest
 
-from aanet.data.files import read_disparity
 from aanet.data.motorcycle import motorcycle
+from aanet.io.disparity import read_disparity
 from exported_networks import Exported
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "deployment"

@@ -12,11 +12,12 @@ from aanet.engines import NetworkFacts
 from aanet.errors import AanetError
 from aanet.export import exporting
 from aanet.export.exporting import export_network
-from aanet.export.metadata import Description, parse
 from aanet.export.parity import Difference, Parity
 from aanet.export.sources import open_network
-from aanet.handling import Handling
-from aanet.models import StereoNetwork, weights
+from aanet.inference.description import Description, parse
+from aanet.inference.postprocess import Handling
+from aanet.models import StereoNetwork
+from aanet.models.weights import checkpoint
 from exported_networks import lively
 
 FACTS = NetworkFacts("aanet", 192, 3, 12, 24)
@@ -110,7 +111,7 @@ def test_the_hash_of_the_weights_is_that_of_their_file(tmp_path: Path) -> None:
     import hashlib
 
     path = tmp_path / "mine.safetensors"
-    weights.save(lively("stereonet_aa"), path)
+    checkpoint.save(lively("stereonet_aa"), path)
     network, digest = open_network(path)
     assert digest == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
     assert network.max_disparity == 48

@@ -102,8 +102,8 @@ def test_a_file_says_what_it_is(exported: Exported) -> None:
     assert properties["weights"] == "sha256:0123"
     assert properties["size"] == "dynamic"
     assert properties["aanet_version"] == aanet.__version__
-    assert properties["licence"] == "Apache-2.0"
-    assert "0 … 1" in properties["normalisation"]
+    assert properties["license"] == "Apache-2.0"
+    assert "0 … 1" in properties["normalization"]
 
 
 def test_a_file_holds_no_path_of_the_machine_that_wrote_it(exported: Exported) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from aanet.errors import AanetError
-from aanet.models import StereoNetwork, normalise, zoo
+from aanet.models import StereoNetwork, normalize, zoo
 from aanet.ops import (
     concatenation_volume,
     correlation_volume,
@@ -67,12 +67,12 @@ def image(*shape: int, value: float = 0.0) -> Tensor:
         (
             image(1, 3, 12, 24).to(torch.uint8),
             image(1, 3, 12, 24).to(torch.uint8),
-            "The left image must be a normalised floating-point tensor, but is torch.uint8.",
+            "The left image must be a normalized floating-point tensor, but is torch.uint8.",
         ),
         (
             image(1, 3, 12, 24),
             image(1, 3, 12, 24).long(),
-            "The right image must be a normalised floating-point tensor, but is torch.int64.",
+            "The right image must be a normalized floating-point tensor, but is torch.int64.",
         ),
         (
             image(1, 3, 12, 24, value=float("nan")),
@@ -126,14 +126,14 @@ def test_images_too_small_for_psmnet() -> None:
         )
 
 
-def test_images_that_cannot_be_normalised() -> None:
-    start = "Images to normalise must be floating-point [B, 3, H, W] with values in 0 … 1, but are "
-    assert_says(start + "torch.uint8 [1, 3, 2, 2].", normalise, zeros(1, 3, 2, 2, dtype=torch.uint8))
-    assert_says(start + "torch.float32 [1, 2, 2, 3].", normalise, zeros(1, 2, 2, 3))
+def test_images_that_cannot_be_normalized() -> None:
+    start = "Images to normalize must be floating-point [B, 3, H, W] with values in 0 … 1, but are "
+    assert_says(start + "torch.uint8 [1, 3, 2, 2].", normalize, zeros(1, 3, 2, 2, dtype=torch.uint8))
+    assert_says(start + "torch.float32 [1, 2, 2, 3].", normalize, zeros(1, 2, 2, 3))
 
 
-def test_normalising_is_by_channel() -> None:
-    white = normalise(torch.ones(1, 3, 1, 1)).flatten().tolist()
+def test_normalizing_is_by_channel() -> None:
+    white = normalize(torch.ones(1, 3, 1, 1)).flatten().tolist()
     assert white == pytest.approx([(1 - 0.485) / 0.229, (1 - 0.456) / 0.224, (1 - 0.406) / 0.225])
 
 

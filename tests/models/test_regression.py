@@ -11,7 +11,7 @@ from torch import Tensor
 
 import naive
 from aanet.errors import AanetError
-from aanet.models import weights, zoo
+from aanet.models import zoo
 from aanet.models.aggregation.ganet3d import UpsampledRegression
 from aanet.models.regression import (
     PeakArgmin,
@@ -21,6 +21,7 @@ from aanet.models.regression import (
     peak_argmin,
     soft_argmin,
 )
+from aanet.models.weights import checkpoint
 
 
 def random_scores(*shape: int, scale: float = 3.0) -> Tensor:
@@ -41,7 +42,7 @@ def test_a_high_score_means_a_match() -> None:
     torch.testing.assert_close(soft_argmin(scores), torch.full((1, 2, 2), 7.0))
 
 
-def test_two_equal_neighbours_meet_between_them() -> None:
+def test_two_equal_neighbors_meet_between_them() -> None:
     scores = torch.full((1, 10, 1, 1), -50.0)
     scores[:, 3:5] = 50
     assert soft_argmin(scores).item() == pytest.approx(3.5)
@@ -76,7 +77,7 @@ def test_ganet_takes_low_costs_for_matches() -> None:
     cost = torch.full((1, 1, 8, 2, 2), 90.0)
     cost[:, :, 5] = -90
     disparity = UpsampledRegression(24)(cost, torch.Size((6, 6)))
-    # Candidate 5 of 8 has its centre at 5.5 · 25/8 - 0.5 of the 25 candidates 0 … 24.
+    # Candidate 5 of 8 has its center at 5.5 · 25/8 - 0.5 of the 25 candidates 0 … 24.
     torch.testing.assert_close(disparity, torch.full((1, 6, 6), 5.5 * 25 / 8 - 0.5), atol=0.5, rtol=0)
 
 
@@ -152,8 +153,8 @@ def test_a_peak_is_regressed_in_float32() -> None:
 
 def test_a_network_keeps_its_regression_in_its_file(tmp_path: Path) -> None:
     network = zoo.build("stereonet_aa", max_disparity=32, regression="peak")
-    weights.save(network, tmp_path / "peak.safetensors")
-    again = weights.load(tmp_path / "peak.safetensors")
+    checkpoint.save(network, tmp_path / "peak.safetensors")
+    again = checkpoint.load(tmp_path / "peak.safetensors")
     assert isinstance(again.regression, PeakArgmin)
     assert again.architecture.regression == "peak"
     assert isinstance(zoo.build("stereonet_aa", max_disparity=32).regression, SoftArgmin)

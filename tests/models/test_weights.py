@@ -16,9 +16,9 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from aanet import weight_files
 from aanet.errors import AanetError
-from aanet.models import StereoNetwork, weights, zoo
+from aanet.models import StereoNetwork, zoo
+from aanet.models.weights import checkpoint, files
 from small_networks import enliven
 
 
@@ -38,7 +38,7 @@ def network() -> StereoNetwork:
 @pytest.fixture
 def saved(network: StereoNetwork, tmp_path: Path) -> Path:
     path = tmp_path / "net.safetensors"
-    weights.save(network, path, {"epe": 0.87, "steps": [1, 2]})
+    checkpoint.save(network, path, {"epe": 0.87, "steps": [1, 2]})
     return path
 
 
@@ -60,7 +60,7 @@ def rewrite(
 
 
 def test_float32_comes_back_exactly(network: StereoNetwork, saved: Path) -> None:
-    loaded = weights.load(saved)
+    loaded = checkpoint.load(saved)
     assert loaded.architecture == network.architecture
     assert not loaded.training
     for key, value in network.state_dict().items():
@@ -71,13 +71,13 @@ def test_float32_comes_back_exactly(network: StereoNetwork, saved: Path) -> None
 
 
 def test_what_is_loaded_is_channels_last(saved: Path) -> None:
-    kernels = [p for p in weights.load(saved).parameters() if p.dim() == 4]
+    kernels = [p for p in checkpoint.load(saved).parameters() if p.dim() == 4]
     assert all(kernel.is_contiguous(memory_format=torch.channels_last) for kernel in kernels)
 
 
 def test_float16_is_half_the_size_and_close(network: StereoNetwork, saved: Path, tmp_path: Path) -> None:
-    weights.save(network, tmp_path / "half.safetensors", dtype=torch.float16)
-    loaded = weights.load(tmp_path / "half.safetensors")
+    checkpoint.save(network, tmp_path / "half.safetensors", dtype=torch.float16)
+    loaded = checkpoint.load(tmp_path / "half.safetensors")
     assert {value.dtype for value in loaded.state_dict().values()} == {torch.float32, torch.int64}
     for key, value in network.state_dict().items():
         torch.testing.assert_close(loaded.state_dict()[key], value, atol=1e-4, rtol=1e-3)
@@ -89,8 +89,8 @@ def test_float16_does_not_make_a_large_variance_infinite(tmp_path: Path) -> None
     norm = next(m for m in network.modules() if isinstance(m, nn.BatchNorm2d))
     assert norm.running_var is not None
     norm.running_var.fill_(1e6)
-    weights.save(network, tmp_path / "half.safetensors", dtype=torch.float16)
-    loaded = weights.load(tmp_path / "half.safetensors").state_dict()
+    checkpoint.save(network, tmp_path / "half.safetensors", dtype=torch.float16)
+    loaded = checkpoint.load(tmp_path / "half.safetensors").state_dict()
     assert all(torch.isfinite(value).all() for value in loaded.values())
 
 
@@ -103,31 +103,31 @@ def test_a_file_says_what_it_is(saved: Path) -> None:
         "training_heads": False,
         "regression": "soft_argmin",
     }
-    assert json.loads(metadata["normalisation"])["mean"] == [0.485, 0.456, 0.406]
-    checkpoint = weights.read(saved)
-    assert checkpoint.facts == {"epe": 0.87, "steps": [1, 2]}
-    assert str(saved) in checkpoint.source
+    assert json.loads(metadata["normalization"])["mean"] == [0.485, 0.456, 0.406]
+    stored = checkpoint.read(saved)
+    assert stored.facts == {"epe": 0.87, "steps": [1, 2]}
+    assert str(saved) in stored.source
 
 
 def test_a_file_that_asks_a_matcher_for_nonsense_is_refused(saved: Path) -> None:
     rewrite(saved, change_metadata=lambda metadata: metadata.update(facts='{"enlarge_to": "wide"}'))
     with pytest.raises(AanetError, match=r"net.safetensors gives 'wide' for enlarge_to; it must be a whole"):
-        weights.load(saved)
+        checkpoint.load(saved)
 
 
 @pytest.mark.parametrize("name", ["gcnet_aa", "psmnet"])
 def test_training_heads_are_kept_or_left_out(name: str, tmp_path: Path) -> None:
     network = zoo.build(name, 32, training_heads=True)
     path = tmp_path / "heads.safetensors"
-    weights.save(network, path)
-    assert weights.load(path).architecture.training_heads
-    without = weights.load(path, training_heads=False)
+    checkpoint.save(network, path)
+    assert checkpoint.load(path).architecture.training_heads
+    without = checkpoint.load(path, training_heads=False)
     assert not without.architecture.training_heads
     full = network.state_dict()
     assert all(torch.equal(value, full[key]) for key, value in without.state_dict().items())
-    weights.save(without, path)
+    checkpoint.save(without, path)
     with pytest.raises(AanetError, match=r"heads\.safetensors holds no training heads; load it without them"):
-        weights.load(path, training_heads=True)
+        checkpoint.load(path, training_heads=True)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_other_files_are_refused(content: bytes, message: str, tmp_path: Path) -
     path = tmp_path / "file.pth"
     path.write_bytes(content)
     with pytest.raises(AanetError, match=rf"^.*file\.pth is {message}"):
-        weights.load(path)
+        checkpoint.load(path)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.3, 0.9, 0.9999])
@@ -153,13 +153,13 @@ def test_other_files_are_refused(content: bytes, message: str, tmp_path: Path) -
 def test_truncated_files_are_refused(network: StereoNetwork, kind: str, share: float, tmp_path: Path) -> None:
     path = tmp_path / "cut"
     if kind == "safetensors":
-        weights.save(network, path)
+        checkpoint.save(network, path)
     else:
         torch.save(network.state_dict(), path, _use_new_zipfile_serialization=kind == "zip")
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(AanetError, match=r"cut is (damaged|neither)"):
-        weights.load(path)
+        checkpoint.load(path)
 
 
 class _Payload:
@@ -183,7 +183,7 @@ def test_code_in_a_pickle_is_refused_and_not_run(kind: str, tmp_path: Path) -> N
     with pytest.raises(
         AanetError, match=r"evil\.pth (holds more than weights, and loading it could run code|is d)"
     ):
-        weights.load(path)
+        checkpoint.load(path)
     assert not proof.exists()
     if kind == "zip":  # the payload is a real one
         torch.load(path, weights_only=False)
@@ -202,7 +202,7 @@ def test_code_in_a_pickle_is_refused_and_not_run(kind: str, tmp_path: Path) -> N
 def test_checkpoints_of_something_else_are_refused(content: object, message: str, tmp_path: Path) -> None:
     torch.save(content, tmp_path / "other.pth")
     with pytest.raises(AanetError, match=rf"other\.pth {message}"):
-        weights.load(tmp_path / "other.pth")
+        checkpoint.load(tmp_path / "other.pth")
 
 
 def test_a_missing_an_extra_and_a_wrong_tensor_are_named(saved: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_missing_an_extra_and_a_wrong_tensor_are_named(saved: Path) -> None:
         state["aggregation.scores.0.bias"] = torch.zeros(7)
 
     with pytest.raises(AanetError) as caught:
-        weights.load(rewrite(saved, change))
+        checkpoint.load(rewrite(saved, change))
     assert str(caught.value) == (
         f"{saved} says it holds stereonet_aa, but differs in: "
         "aggregation.scores.0.bias is [7] instead of [12]; "
@@ -235,14 +235,14 @@ def test_a_missing_an_extra_and_a_wrong_tensor_are_named(saved: Path) -> None:
             '{"builder": "aanet", "max_disparity": 50, "training_heads": false}',
             "nearest allowed",
         ),
-        ("normalisation", '{"mean": [0.5], "std": [0.5]}', "expects images normalised with .* not supported"),
+        ("normalization", '{"mean": [0.5], "std": [0.5]}', "expects images normalized with .* not supported"),
         ("facts", "not json", "metadata of .* is incomplete or damaged"),
     ],
 )
 def test_wrong_metadata_is_named(key: str, value: str, message: str, saved: Path) -> None:
     rewrite(saved, change_metadata=lambda metadata: metadata.update({key: value}))
     with pytest.raises(AanetError, match=message):
-        weights.load(saved)
+        checkpoint.load(saved)
 
 
 def test_a_full_disk_leaves_the_old_file_whole(
@@ -257,23 +257,23 @@ def test_a_full_disk_leaves_the_old_file_whole(
 
     monkeypatch.setattr(Path, "write_bytes", until_full)
     with pytest.raises(AanetError, match=r"^Cannot write .*net\.safetensors: no space left on device\.$"):
-        weights.save(network, saved)
+        checkpoint.save(network, saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
 
 
 def test_an_unknown_name_lists_what_is_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weight_files, "BUNDLED", tmp_path)
+    monkeypatch.setattr(files, "BUNDLED", tmp_path)
     with pytest.raises(AanetError, match=r"no weights file aanet:nowhere, nor .* \(bundled: none yet\)"):
-        weights.load("aanet:nowhere")
-    weights.save(stereonet_aa(), tmp_path / "stereonet_aa-tiny.safetensors")
-    assert weight_files.bundled_names() == ["stereonet_aa:tiny"]
-    assert weights.load("stereonet_aa:tiny").architecture.max_disparity == 48
+        checkpoint.load("aanet:nowhere")
+    checkpoint.save(stereonet_aa(), tmp_path / "stereonet_aa-tiny.safetensors")
+    assert files.bundled_names() == ["stereonet_aa:tiny"]
+    assert checkpoint.load("stereonet_aa:tiny").architecture.max_disparity == 48
 
 
 def test_a_folder_is_no_weights_file(tmp_path: Path) -> None:
     with pytest.raises(AanetError, match="There is no weights file"):
-        weights.load(tmp_path)
+        checkpoint.load(tmp_path)
 
 
 @pytest.mark.parametrize("start", [b"\x80", b"PK"])
@@ -281,13 +281,13 @@ def test_a_header_whose_length_looks_like_a_pickle_is_no_pickle(tmp_path: Path, 
     network, path = zoo.build("stereonet_aa", max_disparity=24), tmp_path / "net.safetensors"
 
     def header_with(note: int) -> bytes:
-        weights.save(network, path, {"note": "x" * note})
+        checkpoint.save(network, path, {"note": "x" * note})
         return path.read_bytes()[: len(start)]
 
     plain = int.from_bytes(header_with(0), "little")
     missing = (int.from_bytes(start, "little") - plain) % 256 ** len(start)
     assert header_with(missing) == start
-    assert weights.read(path).architecture == network.architecture
+    assert checkpoint.read(path).architecture == network.architecture
 
 
 def test_files_from_before_there_was_a_choice_of_regression_have_soft_argmin(
@@ -299,4 +299,4 @@ def test_files_from_before_there_was_a_choice_of_regression_have_soft_argmin(
     del architecture["regression"]
     older = tmp_path / "older.safetensors"
     safetensors.torch.save_file(state, older, metadata | {"architecture": json.dumps(architecture)})
-    assert weights.load(older).architecture.regression == "soft_argmin"
+    assert checkpoint.load(older).architecture.regression == "soft_argmin"

@@ -91,8 +91,8 @@ def test_a_slanted_plane_keeps_its_depth_when_it_is_resized() -> None:
     columns = torch.arange(20, dtype=torch.float64)
     plane = (2 + 0.1 * columns).expand(1, 10, 20)
     large = resize_disparity(plane, (20, 40))
-    centres = (torch.arange(40, dtype=torch.float64) + 0.5) / 2 - 0.5
-    expected = 2 * (2 + 0.1 * centres)
+    centers = (torch.arange(40, dtype=torch.float64) + 0.5) / 2 - 0.5
+    expected = 2 * (2 + 0.1 * centers)
     torch.testing.assert_close(large[0, :, 1:-1], expected[1:-1].expand(20, 38))
 
 

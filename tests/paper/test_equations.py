@@ -144,7 +144,7 @@ def test_equation_6_upsampling_and_1x1_convolution_may_change_places(
     torch.testing.assert_close(upsampled_first, f_k(paths[2], volumes[2], volumes[0], 2, 0))
 
 
-def test_equation_6_an_odd_scale_is_brought_to_its_neighbour_by_size(
+def test_equation_6_an_odd_scale_is_brought_to_its_neighbor_by_size(
     cross_scale: CrossScaleAggregation,
 ) -> None:
     # 6 × 10 → 3 × 5 → 2 × 3: twice the coarser size is not the finer one.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aanet import paper
+from aanet.evaluation import paper
 
 NETWORKS = {
     "aanet",

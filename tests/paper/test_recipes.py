@@ -79,15 +79,15 @@ def test_single_kitti_schedule(
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
-def test_optimiser_range_and_augmentation(path: Path) -> None:
+def test_optimizer_range_and_augmentation(path: Path) -> None:
     loaded = load_recipe(path)
     assert loaded.network.max_disparity == 192
-    assert loaded.optimiser.weight_decay == 1e-4
-    assert loaded.optimiser.betas == (0.9, 0.999)
-    assert loaded.optimiser.offset_factor == 0.1
+    assert loaded.optimizer.weight_decay == 1e-4
+    assert loaded.optimizer.betas == (0.9, 0.999)
+    assert loaded.optimizer.offset_factor == 0.1
     if not path.stem.startswith("synthetic-cpu"):
-        assert loaded.optimiser.name == "adam"
-        assert loaded.optimiser.clip_norm == 0
+        assert loaded.optimizer.name == "adam"
+        assert loaded.optimizer.clip_norm == 0
         augmentation = loaded.augmentation
         assert (augmentation.color, augmentation.vertical_flip) == (True, 0.5)
         assert (augmentation.asymmetric_color, augmentation.erase, augmentation.vertical_shift) == (0, 0, 0)
@@ -110,7 +110,7 @@ def test_the_synthetic_recipe_trains_parts_before_the_whole() -> None:
     assert all(stage.unit == "minutes" for stage in loaded.stage)
     areas = [math.prod(stage.crop) for stage in loaded.stage]
     assert areas == sorted(areas)  # small crops first
-    assert loaded.network.initialisation == "matching"
+    assert loaded.network.initialization == "matching"
     assert loaded.run.ema_decay > 0
 
 
@@ -118,7 +118,7 @@ def test_the_synthetic_recipe_trains_parts_before_the_whole() -> None:
 def test_later_recipes_go_on_from_the_package_with_frozen_batch_norm(name: str) -> None:
     first, later = recipe("synthetic-cpu"), recipe(name)
     assert later.network.start_from == "aanet"
-    assert later.optimiser == first.optimiser
+    assert later.optimizer == first.optimizer
     assert all(stage.frozen_batch_norm for stage in later.stage)  # one pair per process
     assert later.stage[-1].trains == "all"
     assert later.stage[-1].schedule == "cosine"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from aanet import paper
+from aanet.evaluation import paper
 from aanet.models import zoo
 from aanet.models.complexity import Complexity, complexity
 

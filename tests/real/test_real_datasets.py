@@ -13,7 +13,7 @@ from aanet.data.sample import StereoSample
 
 
 def warped_error(sample: StereoSample, shift: float = 0.0) -> float:
-    """Median grey difference between the left image and the right one sampled at x - d, where both see it."""
+    """Median gray difference between the left image and the right one sampled at x - d, where both see it."""
     assert sample.disparity is not None
     assert sample.valid is not None
     left, right = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (sample.left, sample.right))

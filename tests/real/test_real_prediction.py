@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from skimage.data import stereo_motorcycle
 
-from aanet.data.files import read_disparity
-from aanet.data.images import read_image
 from aanet.engines.networks import random_network
+from aanet.io.disparity import read_disparity
+from aanet.io.images import read_image
 from aanet.matcher import StereoMatcher
 from matching_network import matching_network
 

@@ -9,16 +9,16 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.data.files import write_disparity
-from aanet.data.images import write_image
-from aanet.data.sample import Image
+from aanet.io.disparity import write_disparity
+from aanet.io.images import write_image
 from aanet.training.recipe import Recipe, load_recipe
+from aanet.typing import Image
 
 HEIGHT, WIDTH = 56, 112
 
 
 def draw_texture(rng: np.random.Generator, height: int, width: int) -> Image:
-    """Smooth random colours: something to match everywhere."""
+    """Smooth random colors: something to match everywhere."""
     noise = cv2.GaussianBlur(rng.random((height, width, 3)).astype(np.float32), (0, 0), 1.0)
     low, high = noise.min(), noise.max()
     return np.asarray((noise - low) / (high - low) * 255, np.uint8)
@@ -55,7 +55,7 @@ def make_recipe(pairs_folder: Path, tmp_path: Path) -> Callable[..., Recipe]:
             [network]
             name = "stereonet_aa"
             max_disparity = 24
-            initialisation = "matching"
+            initialization = "matching"
             [[data]]
             name = "folder"
             root = "{pairs_folder}"

@@ -35,7 +35,7 @@ def make_truth(height: int = 12, width: int = 24, seed: int = 0, top: float = 30
 
 
 def bilinear(plane: Tensor, y: float, x: float) -> float:
-    """Sample [h, w] at a point given in its own pixels, pixel centres on whole numbers, border repeated."""
+    """Sample [h, w] at a point given in its own pixels, pixel centers on whole numbers, border repeated."""
     h, w = plane.shape
     y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
     y0, x0 = int(y), int(x)

@@ -1,4 +1,4 @@
-"""The orthogonal optimiser: its matrices, its AdamW part, what it is given, and that it resumes."""
+"""The orthogonal optimizer: its matrices, its AdamW part, what it is given, and that it resumes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from aanet.training.muon import Muon, orthogonalise
-from aanet.training.optimiser import make_optimiser, set_learning_rate
-from aanet.training.recipe import OptimiserSpec
+from aanet.training.muon import Muon, orthogonalize
+from aanet.training.optimizer import make_optimizer, set_learning_rate
+from aanet.training.recipe import OptimizerSpec
 
 
 @pytest.mark.parametrize("shape", [(16, 144), (64, 9), (32, 32)])
@@ -18,7 +18,7 @@ def test_directions_are_kept_and_become_equally_large(shape: tuple[int, int]) ->
     torch.manual_seed(0)
     matrix = torch.randn(shape) @ torch.diag(torch.logspace(0, -1.5, shape[1]))
     u, before, v = torch.linalg.svd(matrix, full_matrices=False)
-    after = u.t() @ orthogonalise(matrix) @ v.t()
+    after = u.t() @ orthogonalize(matrix) @ v.t()
     assert before.max() / before.min() > 3
     assert after.diagonal().min() > 0.5
     assert after.diagonal().max() < 1.3
@@ -26,7 +26,7 @@ def test_directions_are_kept_and_become_equally_large(shape: tuple[int, int]) ->
 
 
 def test_a_zero_gradient_changes_nothing() -> None:
-    assert orthogonalise(torch.zeros(4, 9)).abs().max() == 0
+    assert orthogonalize(torch.zeros(4, 9)).abs().max() == 0
 
 
 def test_an_orthogonal_step_is_as_large_as_one_of_adamw() -> None:
@@ -63,13 +63,13 @@ class Parts(nn.Module):
 
 def test_only_kernels_with_several_outputs_are_orthogonal() -> None:
     parts = Parts()
-    optimiser = make_optimiser(OptimiserSpec(name="muon", offset_factor=0.1), parts.named_parameters())
-    set_learning_rate(optimiser, 0.5)
-    orthogonal = [p for g in optimiser.param_groups if g["orthogonal"] for p in g["params"]]
+    optimizer = make_optimizer(OptimizerSpec(name="muon", offset_factor=0.1), parts.named_parameters())
+    set_learning_rate(optimizer, 0.5)
+    orthogonal = [p for g in optimizer.param_groups if g["orthogonal"] for p in g["params"]]
     assert [id(p) for p in orthogonal] == [id(parts.conv.weight)]
-    everything = [p for g in optimiser.param_groups for p in g["params"]]
+    everything = [p for g in optimizer.param_groups for p in g["params"]]
     assert len(everything) == len({id(p) for p in everything}) == len(list(parts.parameters()))
-    (offsets,) = (g for g in optimiser.param_groups if g["params"][0] is parts.offset_conv.weight)
+    (offsets,) = (g for g in optimizer.param_groups if g["params"][0] is parts.offset_conv.weight)
     assert offsets["lr"] == pytest.approx(0.05)
 
 
@@ -78,17 +78,17 @@ def test_a_restored_state_goes_on_exactly() -> None:
     first, gradients = Parts(), [torch.randn(8, 4, 3, 3) for _ in range(4)]
     second = copy.deepcopy(first)
 
-    def train(parts: Parts, optimiser: torch.optim.Optimizer, gradients: list[torch.Tensor]) -> None:
+    def train(parts: Parts, optimizer: torch.optim.Optimizer, gradients: list[torch.Tensor]) -> None:
         for gradient in gradients:
             parts.conv.weight.grad = gradient.clone()
-            optimiser.step()
+            optimizer.step()
 
-    spec = OptimiserSpec(name="muon")
-    optimiser = make_optimiser(spec, first.named_parameters())
-    train(first, optimiser, gradients)
-    halfway = make_optimiser(spec, second.named_parameters())
+    spec = OptimizerSpec(name="muon")
+    optimizer = make_optimizer(spec, first.named_parameters())
+    train(first, optimizer, gradients)
+    halfway = make_optimizer(spec, second.named_parameters())
     train(second, halfway, gradients[:2])
-    resumed = make_optimiser(spec, second.named_parameters())
+    resumed = make_optimizer(spec, second.named_parameters())
     resumed.load_state_dict(copy.deepcopy(halfway.state_dict()))
     train(second, resumed, gradients[2:])
     assert torch.equal(first.conv.weight, second.conv.weight)

@@ -9,18 +9,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from aanet.data.sample import Image
-from aanet.models import normalise, zoo
+from aanet.models import normalize, zoo
 from aanet.models.network import StereoNetwork
 from aanet.training import stages
-from aanet.training.optimiser import make_optimiser, set_learning_rate
-from aanet.training.recipe import OptimiserSpec, StageSpec
+from aanet.training.optimizer import make_optimizer, set_learning_rate
+from aanet.training.recipe import OptimizerSpec, StageSpec
+from aanet.typing import Image
 from small_networks import ADAPTIVE
 
 Texture = Callable[[np.random.Generator, int, int], Image]
 
 NEAR, FAR = 8, 3  # disparities of a box and of the wall behind it
-LEARNT_PX = 0.75  # a constant guess is off by 1.0 px, the raw features of some networks by 0.9
+LEARNED_PX = 0.75  # a constant guess is off by 1.0 px, the raw features of some networks by 0.9
 
 
 def one_pair(texture: Texture, height: int, width: int) -> list[Tensor]:
@@ -33,7 +33,7 @@ def one_pair(texture: Texture, height: int, width: int) -> list[Tensor]:
     right[top:bottom, first - NEAR : last - NEAR] = box[top:bottom, first:last]
     disparity = torch.full((1, height, width), float(FAR))
     disparity[:, top:bottom, first:last] = NEAR
-    images = [normalise(torch.from_numpy(view).permute(2, 0, 1)[None] / 255) for view in (left, right)]
+    images = [normalize(torch.from_numpy(view).permute(2, 0, 1)[None] / 255) for view in (left, right)]
     return [*images, disparity, torch.ones_like(disparity, dtype=torch.bool), torch.zeros_like(disparity)]
 
 
@@ -59,7 +59,7 @@ def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
             "aanet_fast": 16,
         }.get(name, 24),
         training_heads=True,
-        initialisation="matching" if adaptive else "paper",
+        initialization="matching" if adaptive else "paper",
     )
     shrink_pooling(network)
     if adaptive:
@@ -74,16 +74,16 @@ def test_a_network_overfits_one_pair(name: str, texture: Texture) -> None:
     network, size = build(name)
     spec = StageSpec(crop=size, batch=1, learning_rate=2e-3, steps=1)
     module = stages.make_stage(spec, network, stages.matching_loss_of(network)).train()
-    optimiser = make_optimiser(OptimiserSpec(), module.named_parameters())
-    set_learning_rate(optimiser, spec.learning_rate)
+    optimizer = make_optimizer(OptimizerSpec(), module.named_parameters())
+    set_learning_rate(optimizer, spec.learning_rate)
     pair = one_pair(texture, *size)
     errors = []
     for _ in range(150):
         loss, disparity = module(*pair)
         errors.append(float((disparity - pair[2]).abs().mean()))
-        if errors[-1] < LEARNT_PX:
+        if errors[-1] < LEARNED_PX:
             break
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
-    assert errors[-1] < LEARNT_PX, f"EPE {errors[0]:.2f} → {errors[-1]:.2f} px"
+        optimizer.step()
+    assert errors[-1] < LEARNED_PX, f"EPE {errors[0]:.2f} → {errors[-1]:.2f} px"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aanet.data.synthetic import SyntheticWorld
 from aanet.errors import AanetError
+from aanet.synthetic import SyntheticWorld
 from aanet.training.batches import open_source
 from aanet.training.recipe import Recipe, load_recipe
 
@@ -36,7 +36,7 @@ def test_values_have_the_types_of_their_fields(tmp_path: Path) -> None:
     assert recipe.stage[0].crop == (144, 336)
     assert recipe.stage[0].unit == "steps"
     assert recipe.stage[0].length == 10
-    assert recipe.optimiser.weight_decay == 1e-4
+    assert recipe.optimizer.weight_decay == 1e-4
 
 
 def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
         (MINIMAL + "learning_rat = 1\n", "unknown key 'learning_rat'; did you mean 'learning_rate'"),
         ("speed = 3\n" + MINIMAL, "recipe.toml has an unknown key 'speed'; did you mean 'seed'"),
         (MINIMAL + "[run]\nworker = 3\n", "'run' has an unknown key 'worker'; did you mean 'workers'"),
-        (MINIMAL + "[optimiser]\nname = 'sgd'\n", "must be one of 'adam', 'adamw', 'muon'; it is 'sgd'"),
+        (MINIMAL + "[optimizer]\nname = 'sgd'\n", "must be one of 'adam', 'adamw', 'muon'; it is 'sgd'"),
         (MINIMAL.replace("batch = 4", "batch = 4.5"), "'batch' must be a whole number; it is 4.5"),
         (MINIMAL.replace("[144, 336]", "[144]"), "'crop' must have 2 entries; it has 1"),
         (MINIMAL.replace("[144, 336]", "144"), "'crop' must be a list; it is 144"),
@@ -95,7 +95,7 @@ def test_overrides_reach_tables_lists_and_sections_that_the_file_lacks(tmp_path:
         "stage.first.crop=[96, 192]",
         "run.workers=0",
         "data.0.textures=photos/all",
-        "optimiser.name=adamw",
+        "optimizer.name=adamw",
         "augmentation.color=false",
     )
     assert recipe.seed == 7
@@ -103,7 +103,7 @@ def test_overrides_reach_tables_lists_and_sections_that_the_file_lacks(tmp_path:
     assert recipe.stage[0].crop == (96, 192)
     assert recipe.run.workers == 0
     assert recipe.data[0].textures == "photos/all"
-    assert recipe.optimiser.name == "adamw"
+    assert recipe.optimizer.name == "adamw"
     assert recipe.augmentation.color is False
 
 
@@ -126,12 +126,12 @@ def test_overrides_that_hit_nothing_are_named(tmp_path: Path, override: str, mes
 
 
 def test_a_recipe_extends_another(tmp_path: Path) -> None:
-    (tmp_path / "base.toml").write_text(MINIMAL + "[optimiser]\nname = 'adamw'\nclip_norm = 5\n")
+    (tmp_path / "base.toml").write_text(MINIMAL + "[optimizer]\nname = 'adamw'\nclip_norm = 5\n")
     recipe = load(
-        tmp_path, "extends = 'base.toml'\n[optimiser]\nclip_norm = 2\n[[data]]\nname = 'kitti2015'\n"
+        tmp_path, "extends = 'base.toml'\n[optimizer]\nclip_norm = 2\n[[data]]\nname = 'kitti2015'\n"
     )
-    assert recipe.optimiser.name == "adamw"
-    assert recipe.optimiser.clip_norm == 2
+    assert recipe.optimizer.name == "adamw"
+    assert recipe.optimizer.clip_norm == 2
     assert [data.name for data in recipe.data] == ["kitti2015"]
     assert recipe.stage[0].batch == 4
 

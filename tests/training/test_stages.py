@@ -9,14 +9,15 @@ import torch
 from torch import nn
 
 from aanet.errors import AanetError
-from aanet.models import weights, zoo
+from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.regression import Regression
+from aanet.models.weights import checkpoint
 from aanet.training import stages
 from aanet.training.environment import build_network
 from aanet.training.losses import MatchingLoss
-from aanet.training.optimiser import make_optimiser, set_learning_rate
-from aanet.training.recipe import DataSpec, NetworkSpec, OptimiserSpec, Recipe, StageSpec
+from aanet.training.optimizer import make_optimizer, set_learning_rate
+from aanet.training.recipe import DataSpec, NetworkSpec, OptimizerSpec, Recipe, StageSpec
 from aanet.training.transfer import start_from, without_training_heads
 
 SIZE = (48, 96)
@@ -30,7 +31,7 @@ def stage(**changes: object) -> StageSpec:
 @pytest.fixture(scope="module")
 def aanet() -> StereoNetwork:
     torch.manual_seed(0)
-    return zoo.build("aanet", max_disparity=24, training_heads=True, initialisation="matching")
+    return zoo.build("aanet", max_disparity=24, training_heads=True, initialization="matching")
 
 
 def batch(seed: int = 0) -> list[torch.Tensor]:
@@ -124,7 +125,7 @@ def test_the_matching_weight_ends_when_the_recipe_says() -> None:
 
 
 def test_the_temperature_makes_the_first_scores_as_sharp_as_the_features() -> None:
-    network = zoo.build("aanet", max_disparity=24, training_heads=True, initialisation="matching").eval()
+    network = zoo.build("aanet", max_disparity=24, training_heads=True, initialization="matching").eval()
     left, right = batch()[:2]
     matching = MatchingLoss(scales=3, temperature=7.0)
     with torch.no_grad():
@@ -148,14 +149,14 @@ def test_a_crop_that_does_not_fit_is_named(aanet: StereoNetwork) -> None:
 
 def test_offset_predictors_get_a_tenth_of_the_learning_rate(aanet: StereoNetwork) -> None:
     aanet.requires_grad_(True)
-    optimiser = make_optimiser(OptimiserSpec(), aanet.named_parameters())
-    set_learning_rate(optimiser, 1e-3)
-    rates = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
+    optimizer = make_optimizer(OptimizerSpec(), aanet.named_parameters())
+    set_learning_rate(optimizer, 1e-3)
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
     slow = [name for name, p in aanet.named_parameters() if rates[id(p)] == pytest.approx(1e-4)]
     assert len(slow) == 2 * 15  # weight and bias of the predictors of AANet's 9 + 6 deformable convolutions
     assert all("offset" in name for name in slow)
     assert len(rates) == len(list(aanet.parameters()))
-    assert {group["weight_decay"] for group in optimiser.param_groups} == {1e-4}
+    assert {group["weight_decay"] for group in optimizer.param_groups} == {1e-4}
 
 
 def test_a_pretrained_backbone_learns_slower_and_its_slow_layers_not_at_all() -> None:
@@ -170,9 +171,9 @@ def test_a_pretrained_backbone_learns_slower_and_its_slow_layers_not_at_all() ->
     slow = {id(p) for layer in network.features.slow_to_train() for p in layer.parameters()}
     assert len(slow) > 30
     assert all((p.grad is None) == (id(p) in slow) for p in module.parameters())
-    optimiser = make_optimiser(OptimiserSpec(name="muon", backbone_factor=0.3), module.named_parameters())
-    set_learning_rate(optimiser, 1.0)
-    rates = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
+    optimizer = make_optimizer(OptimizerSpec(name="muon", backbone_factor=0.3), module.named_parameters())
+    set_learning_rate(optimizer, 1.0)
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
     for name, parameter in module.named_parameters():
         if parameter.requires_grad and "offset" not in name:
             assert rates[id(parameter)] == (0.3 if "backbone" in name else 1.0)
@@ -180,15 +181,15 @@ def test_a_pretrained_backbone_learns_slower_and_its_slow_layers_not_at_all() ->
 
 def test_a_temperature_is_not_decayed(aanet: StereoNetwork) -> None:
     module = stages.make_stage(stage(trains="features"), aanet, stages.matching_loss_of(aanet))
-    optimiser = make_optimiser(OptimiserSpec(name="adamw"), module.named_parameters())
+    optimizer = make_optimizer(OptimizerSpec(name="adamw"), module.named_parameters())
     assert module.matching_loss is not None
     (group,) = [
         g
-        for g in optimiser.param_groups
+        for g in optimizer.param_groups
         if any(p is module.matching_loss.log_temperature for p in g["params"])
     ]
     assert group["weight_decay"] == 0
-    assert isinstance(optimiser, torch.optim.AdamW)
+    assert isinstance(optimizer, torch.optim.AdamW)
 
 
 def test_frozen_batch_norm_keeps_its_statistics_and_trains_its_scale() -> None:
@@ -221,7 +222,7 @@ def test_training_goes_on_with_the_regression_of_the_weights_unless_told(
     asked: Regression | None, got: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "peak.safetensors"
-    weights.save(zoo.build("stereonet_aa", max_disparity=32, regression="peak"), file)
+    checkpoint.save(zoo.build("stereonet_aa", max_disparity=32, regression="peak"), file)
     spec = NetworkSpec("stereonet_aa", 32, regression=asked, start_from=str(file))
     recipe = Recipe(network=spec, data=(DataSpec("synthetic"),), stage=(stage(),))
     assert build_network(recipe).architecture.regression == got

@@ -17,8 +17,9 @@ import torch
 from rich.console import Console
 
 from aanet.errors import AanetError
-from aanet.handling import Handling
-from aanet.models import weights, zoo
+from aanet.inference.postprocess import Handling
+from aanet.models import zoo
+from aanet.models.weights import checkpoint
 from aanet.training import stages, step
 from aanet.training.checkpoint import checkpoints, load_checkpoint
 from aanet.training.recipe import Recipe
@@ -95,7 +96,7 @@ def test_an_interrupted_run_gives_the_same_losses(make_recipe: MakeRecipe, tmp_p
     assert losses(parts) == losses(whole)
     assert exported is not None
     assert result is not None
-    one, other = weights.load(str(exported)).state_dict(), weights.load(str(result)).state_dict()
+    one, other = checkpoint.load(str(exported)).state_dict(), checkpoint.load(str(result)).state_dict()
     assert all(torch.equal(value, other[name]) for name, value in one.items())
 
 
@@ -215,8 +216,8 @@ def test_a_finished_run_is_complete(make_recipe: MakeRecipe, tmp_path: Path, pai
     assert validated["scores"]["folder"].keys() == {"EPE", "bad-2", "bad-3", "D1"}
     last = load_checkpoint(checkpoints(tmp_path / "checkpoints")[-1], "stereonet_aa")
     assert last.score == pytest.approx(validated["scores"]["folder"]["EPE"])
-    assert not weights.load(str(path)).architecture.training_heads
-    assert weights.load(str(tmp_path / "weights-with-heads.safetensors")).architecture.training_heads
+    assert not checkpoint.load(str(path)).architecture.training_heads
+    assert checkpoint.load(str(tmp_path / "weights-with-heads.safetensors")).architecture.training_heads
 
 
 def test_cutting_stages_short_writes_nothing_without_a_folder(
@@ -248,7 +249,7 @@ def test_a_checkpoint_that_does_not_fit_is_named(make_recipe: MakeRecipe, tmp_pa
     trainer(make_recipe(ONE_STAGE), tmp_path).run(stop_after=1)
     with pytest.raises(AanetError, match="does not fit the network"):
         trainer(make_recipe(ONE_STAGE, "network.max_disparity=48"), tmp_path).resume(tmp_path)
-    other = make_recipe(ONE_STAGE, "network.name=stereonet", "network.initialisation=paper")
+    other = make_recipe(ONE_STAGE, "network.name=stereonet", "network.initialization=paper")
     with pytest.raises(AanetError, match="a checkpoint of stereonet_aa; the recipe trains stereonet"):
         trainer(other, tmp_path).resume(tmp_path)
     with pytest.raises(AanetError, match="no checkpoint in"):
@@ -260,7 +261,7 @@ def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: P
     for name in ("weights", "weights-with-heads"):
         path = tmp_path / f"{name}.safetensors"
         started = trainer(make_recipe(ONE_STAGE, f"network.start_from={path}"), None).network
-        expected = weights.load(str(path)).state_dict()
+        expected = checkpoint.load(str(path)).state_dict()
         assert all(torch.equal(value, started.state_dict()[key]) for key, value in expected.items())
     with pytest.raises(AanetError, match="maximum disparity of 24; the recipe asks for 48"):
         trainer(make_recipe(ONE_STAGE, f"network.start_from={path}", "network.max_disparity=48"), None)
@@ -270,8 +271,8 @@ def test_what_weights_ask_for_survives_training(make_recipe: MakeRecipe, tmp_pat
     """The width to enlarge to belongs to weights as used; losing it would change every prediction."""
     network = zoo.build("stereonet_aa", max_disparity=24)
     network.handling = Handling(enlarge_to=320, cut_edges=True, extend_border=True)
-    weights.save(network, tmp_path / "start.safetensors")
+    checkpoint.save(network, tmp_path / "start.safetensors")
     recipe = make_recipe(ONE_STAGE, f"network.start_from={tmp_path / 'start.safetensors'}")
     trainer(recipe, tmp_path).run(steps_per_stage=1)
     for name in ("weights", "weights-with-heads"):
-        assert weights.load(tmp_path / f"{name}.safetensors").handling == network.handling
+        assert checkpoint.load(tmp_path / f"{name}.safetensors").handling == network.handling

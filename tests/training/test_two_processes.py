@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from two_processes import gradients_of_one_step
 
-from aanet.data.files import read_disparity, write_disparity
+from aanet.io.disparity import read_disparity, write_disparity
 from aanet.training.recipe import Recipe
 
 SCRIPT = Path(__file__).with_name("two_processes.py")

@@ -17,10 +17,10 @@ import httpx
 import numpy as np
 import pytest
 
-from aanet.camera import JSON_FORMAT
-from aanet.data.images import encode_image
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
-from aanet.data.sample import Image
+from aanet.geometry.camera import JSON_FORMAT
+from aanet.io.images import encode_image
+from aanet.typing import Image
 
 _COMMAND = "import typer; from aanet.cli.serve import serve; typer.run(serve)"
 _PATIENCE = 60  # seconds until a started server must say where it is

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aanet.camera import StereoCamera
-from aanet.data.files import read_depth, read_disparity
-from aanet.data.images import decode_image
-from aanet.data.ply import read_ply
+from aanet.geometry.camera import StereoCamera
+from aanet.io.disparity import read_depth, read_disparity
+from aanet.io.images import decode_image
+from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
 from aanet.web.formats import Format

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from aanet.cli.serve import serve
-from aanet.data.images import AnyImage, decode_image, encode_image
 from aanet.errors import AanetError
+from aanet.io.images import AnyImage, decode_image, encode_image
 from aanet.web.service import affordable_scale
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def test_wrong_parameters(
     assert_refused(server.match(small_pair, **query), 422, code)
 
 
-def test_what_needs_metres_needs_a_calibration(server: Server, small_pair: dict[str, bytes]) -> None:
+def test_what_needs_meters_needs_a_calibration(server: Server, small_pair: dict[str, bytes]) -> None:
     pair = {side: small_pair[side] for side in ("left", "right")}
     for wanted in ("ply", "depth", "depth_color"):
         assert_refused(server.match(pair, format=wanted), 422, "needs_calibration")
@@ -169,11 +169,11 @@ def test_uploads_are_limited_whether_or_not_they_announce_their_size(
 
 def test_a_token_is_asked_for_and_checked(start: Callable[..., Server], small_pair: dict[str, bytes]) -> None:
     server = start("--model", "sgbm", "--token", "s3cret")
-    message = assert_refused(server.match(small_pair), 401, "unauthorised")
+    message = assert_refused(server.match(small_pair), 401, "unauthorized")
     assert "s3cret" not in message
     for wrong in ("Bearer s3cre", "Bearer", "Basic s3cret"):
-        assert_refused(server.get("/api/v1/models", headers={"Authorization": wrong}), 401, "unauthorised")
-        assert_refused(server.get("/metrics", headers={"Authorization": wrong}), 401, "unauthorised")
+        assert_refused(server.get("/api/v1/models", headers={"Authorization": wrong}), 401, "unauthorized")
+        assert_refused(server.get("/metrics", headers={"Authorization": wrong}), 401, "unauthorized")
     allowed = {"Authorization": "Bearer s3cret"}
     assert server.get("/api/v1/models", headers=allowed).status_code == 200
     assert server.get("/healthz").status_code == 200

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aanet.data.images import decode_image
+from aanet.io.images import decode_image
 from aanet.matcher import StereoMatcher
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from aanet.camera import StereoCamera
-from aanet.data.files import read_disparity
-from aanet.data.images import decode_image, encode_image
-from aanet.data.ply import read_ply
+from aanet.geometry.camera import StereoCamera
+from aanet.io.disparity import read_disparity
+from aanet.io.images import decode_image, encode_image
+from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
 
@@ -148,7 +148,7 @@ def test_turn_the_cloud_and_download_what_it_shows(
     cloud = page.locator("#cloud")
     until(page, lambda: bool(cloud.get_attribute("data-view")))
     first, view = pixels(cloud), cloud.get_attribute("data-view")
-    assert len(np.unique(first.reshape(-1, 3), axis=0)) > 500  # points in many colours, not an empty canvas
+    assert len(np.unique(first.reshape(-1, 3), axis=0)) > 500  # points in many colors, not an empty canvas
     box = cloud.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 300, box["y"] + 200)
@@ -258,10 +258,13 @@ def test_a_network_is_compared_with_sgbm(
 ) -> None:
     import torch
 
-    from aanet.models import weights, zoo
+    from aanet.models import zoo
+    from aanet.models.weights import checkpoint
 
     torch.manual_seed(0)
-    weights.save(zoo.build("stereonet_aa", initialisation="matching").eval(), tmp_path / "mine.safetensors")
+    checkpoint.save(
+        zoo.build("stereonet_aa", initialization="matching").eval(), tmp_path / "mine.safetensors"
+    )
     network = str(tmp_path / "mine.safetensors")
     server = start("--model", "sgbm", "--model", network, "--token", "s3 cret", cache=tmp_path / "cache")
     server.url += "#token=s3%20cret"
@@ -296,7 +299,7 @@ def test_text_is_readable_in_both_themes_and_fits_a_phone(
 
 
 def contrast(page: Page, selector: str) -> float:
-    """WCAG's ratio between the colour of a text and what lies behind it."""
+    """WCAG's ratio between the color of a text and what lies behind it."""
     script = """(selector) => {
         const text = document.querySelector(selector);
         let behind = text;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from aanet.data.images import decode_image, encode_image
+from aanet.io.images import decode_image, encode_image
 
 if TYPE_CHECKING:
     from conftest import Server

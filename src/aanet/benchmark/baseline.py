@@ -57,7 +57,7 @@ def as_baseline(network: StereoNetwork) -> Callable[[Tensor, Tensor], StereoOutp
 
 
 def random_pair(size: tuple[int, int], seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Two normalised noise images [1, 3, H, W]: time and memory do not depend on what they show."""
+    """Two normalized noise images [1, 3, H, W]: time and memory do not depend on what they show."""
     generator = torch.Generator().manual_seed(seed)
     left, right = torch.randn(2, 1, 3, *size, generator=generator).unbind()
     return left, right

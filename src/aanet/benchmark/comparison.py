@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aanet import paper
 from aanet.benchmark.inference import Conditions, Measurement
 from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
-from aanet.data.atomic import atomic_path
-from aanet.markdown import table
+from aanet.evaluation import paper
+from aanet.evaluation.markdown import table
+from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 
 # Every cell but the last holds ours/the paper's.

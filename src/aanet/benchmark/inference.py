@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-import aanet
-from aanet import paper
 from aanet.benchmark.baseline import as_baseline, random_pair
 from aanet.benchmark.memory import peak_memory
-from aanet.benchmark.timing import Timing, time_interleaved
-from aanet.engines.engine import EngineUnavailableError
+from aanet.engines.factory import open_engine
 from aanet.engines.networks import random_network
-from aanet.engines.opening import open_engine
 from aanet.engines.processor import this_processor
+from aanet.evaluation import paper
+from aanet.evaluation.timing import Timing, time_interleaved
+from aanet.inference.spec import EngineUnavailableError
 from aanet.models.complexity import Complexity, check_size, complexity
+from aanet.version import __version__
 
 BASELINE = "baseline"
 # What a user asks for → engine and precision.
@@ -81,7 +81,7 @@ def conditions(size: tuple[int, int], rounds: int) -> Conditions:
     """Describe this machine and this run."""
     import openvino
 
-    versions = {"aanet": aanet.__version__, "torch": torch.__version__, "openvino": openvino.__version__}
+    versions = {"aanet": __version__, "torch": torch.__version__, "openvino": openvino.__version__}
     versions["openvino"] = versions["openvino"].split("-")[0]
     return Conditions(size, rounds, torch.get_num_threads(), this_processor().name, versions)
 

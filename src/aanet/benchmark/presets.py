@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aanet.benchmark.memory import peak_memory
-from aanet.engines.memory import available_memory
 from aanet.errors import AanetError
+from aanet.inference.memory import available_memory
 
 PAPER_NETWORKS = (
     "stereonet",

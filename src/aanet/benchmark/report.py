@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from aanet import paper
 from aanet.benchmark.inference import BASELINE, Conditions, Measurement, speedup
-from aanet.data.atomic import atomic_path
-from aanet.markdown import table
+from aanet.evaluation import paper
+from aanet.evaluation.markdown import table
+from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 
 HEADINGS: tuple[str, ...] = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from aanet.benchmark.memory import peak_memory
-from aanet.benchmark.timing import time_interleaved
-from aanet.data.atomic import atomic_path
-from aanet.engines.opening import open_engine
-from aanet.markdown import table
+from aanet.engines.factory import open_engine
+from aanet.evaluation.markdown import table
+from aanet.evaluation.timing import time_interleaved
+from aanet.io.atomic import atomic_path
 from aanet.models.complexity import size_rule
 
 SIZES = ((240, 320), (480, 640), (720, 960), (960, 1280), (1440, 1920))

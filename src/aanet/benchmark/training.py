@@ -9,19 +9,19 @@ from dataclasses import dataclass
 import torch
 
 from aanet.benchmark.baseline import to_baseline
-from aanet.benchmark.timing import time_interleaved
 from aanet.engines.bf16_support import bf16_support, refusal, require_bf16
+from aanet.evaluation.timing import time_interleaved
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.ops.deform_conv import deform_conv2d_grid, using_deform_conv
-from aanet.training.optimiser import make_optimiser, set_learning_rate
-from aanet.training.recipe import OptimiserSpec, StageSpec
+from aanet.training.optimizer import make_optimizer, set_learning_rate
+from aanet.training.recipe import OptimizerSpec, StageSpec
 from aanet.training.stages import StageModule, make_stage, matching_loss_of
 
 
 @dataclass(frozen=True)
 class StepTiming:
-    """Median seconds of one step: forward, backward and optimiser."""
+    """Median seconds of one step: forward, backward and optimizer."""
 
     variant: str
     seconds: float
@@ -70,8 +70,8 @@ def _step(
 ) -> Callable[[], None]:
     """A function that takes one step on random images and truth."""
     module: StageModule = make_stage(stage, network, matching_loss_of(network)).train()
-    optimiser = make_optimiser(OptimiserSpec(), module.named_parameters())
-    set_learning_rate(optimiser, stage.learning_rate)
+    optimizer = make_optimizer(OptimizerSpec(), module.named_parameters())
+    set_learning_rate(optimizer, stage.learning_rate)
     generator = torch.Generator().manual_seed(0)
     left, right = torch.randn(2, stage.batch, 3, *stage.crop, generator=generator)
     disparity = torch.rand(stage.batch, *stage.crop, generator=generator) * network.max_disparity
@@ -81,7 +81,7 @@ def _step(
         with context():
             loss, _ = module(*inputs)
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
 
     return step

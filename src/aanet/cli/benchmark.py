@@ -139,7 +139,7 @@ def _predictions(
 
 def _write_report(path: Path, markdown: str, as_json: str) -> None:
     """Write Markdown, and JSON beside it."""
-    from aanet.data.atomic import atomic_path
+    from aanet.io.atomic import atomic_path
 
     for target, text in ((path, markdown), (path.with_suffix(".json"), as_json + "\n")):
         with atomic_path(target) as temporary:

@@ -20,21 +20,22 @@ def convert(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Recognise the network in a checkpoint and write it as safetensors that describe themselves."""
+    """Recognize the network in a checkpoint and write it as safetensors that describe themselves."""
     import torch
 
     from aanet.errors import AanetError
-    from aanet.models import weights, zoo
+    from aanet.models import zoo
+    from aanet.models.weights import checkpoint
 
     target = output or file.with_suffix(".safetensors")
     if target.exists() and not overwrite:
         raise AanetError(
             f"{target} exists already; name another with --output or replace it with --overwrite."
         )
-    checkpoint = weights.read(file)
-    keep_heads = heads and checkpoint.architecture.training_heads
-    network = checkpoint.network(training_heads=keep_heads)
-    weights.save(network, target, checkpoint.facts, torch.float16 if half else torch.float32)
+    stored = checkpoint.read(file)
+    keep_heads = heads and stored.architecture.training_heads
+    network = stored.network(training_heads=keep_heads)
+    checkpoint.save(network, target, stored.facts, torch.float16 if half else torch.float32)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     typer.echo(
         f"{file} holds {zoo.card(network.architecture.builder).title} "

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from aanet.data.sample import Image, StereoSample
+    from aanet.data.sample import StereoSample
+    from aanet.typing import Image
 
 
 def preview(
@@ -33,8 +34,8 @@ def preview(
     """Draw scenes of the procedural world: both views, disparity, and what only one camera sees (red)."""
     from rich.progress import track
 
-    from aanet.data.images import write_image
-    from aanet.data.synthetic import SyntheticWorld
+    from aanet.io.images import write_image
+    from aanet.synthetic import SyntheticWorld
     from aanet.viz import panel
 
     kinds = None if kind is None else {kind: 1.0}

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aanet.data.synthetic import SyntheticWorld
+    from aanet.synthetic import SyntheticWorld
 
 
 def synthesize(
@@ -31,7 +31,7 @@ def synthesize(
     """Write pairs of the procedural world in Scene Flow's layout, with the disparity of both views."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from aanet.data.synthetic import SyntheticWorld
+    from aanet.synthetic import SyntheticWorld
 
     world = SyntheticWorld((height, width), max_disparity, seed, textures, length=count)
     columns = (TextColumn("pairs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -46,7 +46,7 @@ def _written(world: SyntheticWorld, output: Path, workers: int | None) -> Iterat
     import multiprocessing
     import os
 
-    from aanet.data.synthetic.export import write_pair
+    from aanet.synthetic.export import write_pair
 
     processes = min(workers or os.cpu_count() or 1, len(world))
     write_pair(world, 0, output)  # alone: a folder that cannot be written fails before any process starts
@@ -65,7 +65,7 @@ _job: tuple[SyntheticWorld, Path]  # of this worker process; set once when it st
 
 
 def _start(world: SyntheticWorld, output: Path) -> None:
-    from aanet.data.synthetic import prepare_worker
+    from aanet.synthetic import prepare_worker
 
     global _job
     prepare_worker()
@@ -73,7 +73,7 @@ def _start(world: SyntheticWorld, output: Path) -> None:
 
 
 def _write(index: int) -> int:
-    from aanet.data.synthetic.export import write_pair
+    from aanet.synthetic.export import write_pair
 
     world, output = _job
     write_pair(world, index, output)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from aanet.data.sample import Image, StereoSample
+    from aanet.data.sample import StereoSample
     from aanet.result import StereoResult
+    from aanet.typing import Image
 
 
 def demo(
@@ -20,10 +21,10 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Predict the Motorcycle pair of Middlebury 2014, score it, and draw what came out."""
-    from aanet.data.images import write_image
     from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
+    from aanet.io.images import write_image
     from aanet.matcher import StereoMatcher
-    from aanet.weight_files import bundled_names
+    from aanet.models.weights.files import bundled_names
 
     sample = motorcycle()
     names = ["sgbm", *(name for name in ("stereonet_aa", "aanet") if name in bundled_names())]

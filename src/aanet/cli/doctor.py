@@ -64,9 +64,9 @@ def _hardware() -> list[Finding]:
 
     import torch
 
-    from aanet.engines.memory import available_memory
-    from aanet.engines.opening import ENGINES, default_engine
+    from aanet.engines.factory import ENGINES, default_engine
     from aanet.engines.processor import this_processor
+    from aanet.inference.memory import available_memory
 
     processor = this_processor()
     flags = [flag for flag in CPU_FLAGS if flag in (processor.flags or ())]
@@ -98,16 +98,16 @@ def _bf16() -> list[Finding]:
 
 
 def _files() -> list[Finding]:
-    from aanet import weight_files
-    from aanet.engines.cache import cache_folder
+    from aanet.engines.openvino.cache import cache_folder
+    from aanet.models.weights import files
 
     folder = cache_folder()
-    files = [file for file in folder.rglob("*") if file.is_file()]
+    kept = [file for file in folder.rglob("*") if file.is_file()]
     networks = len(list(folder.glob("openvino/*/facts.json")))
-    size = sum(file.stat().st_size for file in files) / 1e6
+    size = sum(file.stat().st_size for file in kept) / 1e6
     return [
         Finding("cache", f"{folder}: {networks} converted networks, {size:.0f} MB (AANET_CACHE moves it)"),
-        Finding("bundled weights", ", ".join(weight_files.bundled_names()) or "none yet"),
+        Finding("bundled weights", ", ".join(files.bundled_names()) or "none yet"),
     ]
 
 
@@ -132,8 +132,8 @@ def _parity_test() -> Finding:
     import numpy as np
 
     from aanet.engines.networks import random_network
-    from aanet.engines.openvino_engine import OpenVINOEngine
-    from aanet.engines.torch_engine import TorchEngine
+    from aanet.engines.openvino.engine import OpenVINOEngine
+    from aanet.engines.torch import TorchEngine
 
     network = random_network("stereonet_aa", max_disparity=24)
     left, right = np.random.default_rng(0).random((2, 1, 3, 48, 96), np.float32)

@@ -131,7 +131,7 @@ def _counted(indices: list[int], advance: Callable[[], None]) -> Iterator[int]:
 def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Path | None) -> None:
     import json
 
-    from aanet import paper
+    from aanet.evaluation import paper
     from aanet.evaluation.report import PAPER_ROW, conditions, region_rows, result_rows
 
     first = evaluations[0]

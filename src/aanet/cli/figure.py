@@ -10,8 +10,8 @@ import typer
 from aanet.errors import AanetError
 
 if TYPE_CHECKING:
-    from aanet.data.sample import Image
-    from aanet.sampling import SamplingPoints
+    from aanet.evaluation.sampling_points import SamplingPoints
+    from aanet.typing import Image
 
 
 def figure(
@@ -35,10 +35,10 @@ def figure(
     from rich.console import Console
 
     with Console(stderr=True).status("Matching"):
-        from aanet.data.images import as_rgb8, read_image, write_image
+        from aanet.evaluation.sampling_points import sampling_points, telling_pixels
         from aanet.export.sources import open_network
+        from aanet.io.images import as_rgb8, read_image, write_image
         from aanet.matcher import StereoMatcher
-        from aanet.sampling import sampling_points, telling_pixels
         from aanet.viz import colorize_disparity
 
         network, _ = open_network(model, weights, None)
@@ -63,7 +63,7 @@ def _pixel(text: str) -> tuple[int, int]:
 
 def _panel(left: Image, disparity: Image, found: list[SamplingPoints]) -> Image:
     from aanet import viz
-    from aanet.sampling import draw_points
+    from aanet.evaluation.sampling_points import draw_points
 
     pictures, titles = [], []
     for each in found:

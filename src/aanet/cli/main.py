@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from aanet import __version__
 from aanet.cli.benchmark import benchmark
 from aanet.cli.convert import convert
 from aanet.cli.data_check import check
@@ -25,6 +24,7 @@ from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.serve import serve
 from aanet.cli.train import train
 from aanet.errors import AanetError
+from aanet.version import __version__
 
 # Packages that only some commands need, and which extra brings them.
 EXTRAS = {

@@ -49,9 +49,10 @@ def models(
 
 
 def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
-    from aanet import paper, weight_files
+    from aanet.evaluation import paper
     from aanet.models import zoo
     from aanet.models.complexity import check_size, complexity, size_rule
+    from aanet.models.weights import files
 
     check_size(name, size)
     multiple, minimum = size_rule(name)
@@ -62,7 +63,7 @@ def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
         "summary": zoo.card(name).summary,
         "size_multiple": multiple,
         "minimum_size": minimum,
-        "weights": [known for known in weight_files.bundled_names() if known.split(":")[0] == name],
+        "weights": [known for known in files.bundled_names() if known.split(":")[0] == name],
         **dataclasses.asdict(complexity(name, size)),
         "published": published and {"parameters_m": published.parameters_m, "macs_g": published.macs_g},
     }
@@ -73,9 +74,9 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from aanet import weight_files
+    from aanet.models.weights import files
 
-    row["facts"] = {name: weight_files.facts(name) for name in row["weights"]}
+    row["facts"] = {name: files.facts(name) for name in row["weights"]}
     if as_json:
         typer.echo(json.dumps(row, indent=2))
         return
@@ -87,7 +88,7 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
     if not row["weights"]:
         typer.echo("No weights of it come with the package.")
     for name in row["weights"]:
-        Console().print(Markdown(weight_files.card_file(name).read_text(encoding="utf-8")))
+        Console().print(Markdown(files.card_file(name).read_text(encoding="utf-8")))
 
 
 def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:

@@ -17,10 +17,10 @@ from aanet.errors import AanetError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aanet.camera import StereoCamera
-    from aanet.data.images import AnyImage
+    from aanet.geometry.camera import StereoCamera
+    from aanet.io.images import AnyImage
+    from aanet.io.pairs import Pair, Pairs
     from aanet.matcher import StereoMatcher, TileChoice
-    from aanet.pairs import Pair, Pairs
 
 _SHOWN_WARNINGS = 20  # of thousands of pairs; --json has them all
 
@@ -47,11 +47,11 @@ def predict(
     ] = None,
     weights: Annotated[str | None, typer.Option(help="A file or name of weights.")] = None,
     calib: Annotated[
-        Path | None, typer.Option(help="Calibration, for metres; a raw one of OpenCV also rectifies.")
+        Path | None, typer.Option(help="Calibration, for meters; a raw one of OpenCV also rectifies.")
     ] = None,
     calib_right: Annotated[Path | None, typer.Option(help="That of the right camera (ROS).")] = None,
-    metres_per_unit: Annotated[
-        float, typer.Option(help="Length unit of an OpenCV calibration: 0.001 for millimetres.")
+    meters_per_unit: Annotated[
+        float, typer.Option(help="Length unit of an OpenCV calibration: 0.001 for millimeters.")
     ] = 1.0,
     scale: Annotated[
         float | None,
@@ -90,15 +90,15 @@ def predict(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
 ) -> None:
-    """Match pairs of rectified images: disparity, depth in metres, points and pictures.
+    """Match pairs of rectified images: disparity, depth in meters, points and pictures.
 
     A pair that cannot be matched is reported and skipped; the exit code is 2 if there was one.
     """
     wanted = _outputs(save, calib is not None, check)
-    from aanet.pairs import find_pairs
+    from aanet.io.pairs import find_pairs
 
     pairs, pieces = find_pairs(left, right), _tile(tile)
-    prepare = _calibration(calib, calib_right, metres_per_unit)
+    prepare = _calibration(calib, calib_right, meters_per_unit)
     with Console(stderr=True).status("Opening the network; the first time it is converted …"):
         from aanet.matcher import StereoMatcher
 
@@ -254,7 +254,7 @@ def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
 
 
 def _tile(text: str) -> TileChoice:
-    from aanet.tiling import Tile
+    from aanet.inference.tiling import Tile
 
     if text == "auto":
         return "auto"
@@ -267,21 +267,21 @@ def _tile(text: str) -> TileChoice:
 
 
 def _calibration(
-    path: Path | None, right_path: Path | None, metres_per_unit: float
+    path: Path | None, right_path: Path | None, meters_per_unit: float
 ) -> Callable[[AnyImage, AnyImage], tuple[AnyImage, AnyImage, StereoCamera | None]]:
     """Return what brings a pair as read to a rectified one with its camera."""
     if path is None:
         return lambda left, right: (left, right, None)
-    from aanet.calibration import StereoRectifier, load_calibration
+    from aanet.geometry.calibration import StereoRectifier, load_calibration
 
-    calibration = load_calibration(path, right_path, metres_per_unit=metres_per_unit)
+    calibration = load_calibration(path, right_path, meters_per_unit=meters_per_unit)
     if isinstance(calibration, StereoRectifier):
         return lambda left, right: (*calibration(left, right), calibration.camera)
     return lambda left, right: (left, right, calibration)
 
 
 def _refuse_warnings(left: AnyImage, right: AnyImage) -> None:
-    from aanet.checks import check_pair
+    from aanet.inference.pair_checks import check_pair
 
     findings = check_pair(left, right)
     if findings:

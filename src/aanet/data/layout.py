@@ -82,9 +82,9 @@ def _sceneflow_groups(render: str) -> tuple[Group, ...]:
     )
 
 
-def _kitti2012_group(colour: str, left: str, right: str) -> Group:
+def _kitti2012_group(color: str, left: str, right: str) -> Group:
     return Group(
-        title=f"train {colour}",
+        title=f"train {color}",
         split="train",
         left=f"training/{left}/*_10.png",
         right=f"training/{right}/*_10.png",
@@ -134,16 +134,16 @@ LAYOUTS: dict[str, Layout] = {
         "KITTI 2012",
         "https://www.cvlibs.net/datasets/kitti/eval_stereo_flow.php?benchmark=stereo",
         (
-            _kitti2012_group("colour", "colored_0", "colored_1"),
-            _kitti2012_group("grey", "image_0", "image_1"),
+            _kitti2012_group("color", "colored_0", "colored_1"),
+            _kitti2012_group("gray", "image_0", "image_1"),
             Group(
-                "test colour",
+                "test color",
                 "test",
                 "testing/colored_0/*_10.png",
                 "testing/colored_1/*_10.png",
                 complete=195,
             ),
-            Group("test grey", "test", "testing/image_0/*_10.png", "testing/image_1/*_10.png", complete=195),
+            Group("test gray", "test", "testing/image_0/*_10.png", "testing/image_1/*_10.png", complete=195),
         ),
     ),
     "kitti2015": Layout(

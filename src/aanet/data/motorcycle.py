@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aanet.camera import StereoCamera
 from aanet.data.sample import StereoSample
+from aanet.geometry.camera import StereoCamera
 
 # As scikit-image documents the calibration of its downsampled images.
 MOTORCYCLE_CAMERA = StereoCamera(

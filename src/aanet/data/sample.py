@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from aanet.errors import AanetError
-
-Image = NDArray[np.uint8]
-FloatMap = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+from aanet.typing import FloatMap, Image, Mask
 
 
 @dataclass
@@ -48,5 +45,5 @@ class StereoSample:
                 )
 
 
-def _size(array: NDArray[np.generic]) -> str:
+def _size(array: NDArray[Any]) -> str:
     return f"{array.shape[0]}×{array.shape[1]}"

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.data.datasets import PairSource
-from aanet.data.images import PathLike, decode_image, write_image
 from aanet.errors import AanetError
+from aanet.io.images import PathLike, decode_image, write_image
 
 BIN_WIDTH = 1.0  # px
 

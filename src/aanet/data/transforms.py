@@ -14,12 +14,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.data.sample import FloatMap, Image, Mask, StereoSample
+from aanet.data.sample import StereoSample
+from aanet.typing import FloatMap, Image, Mask
 
 Transform = Callable[[StereoSample, np.random.Generator], StereoSample]
 FloatImage = NDArray[np.float32]  # [H, W, 3] in 0..1
 
-# The grey of a colour, as JPEG and ITU-R BT.601 weigh it.
+# The gray of a color, as JPEG and ITU-R BT.601 weigh it.
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 # Two samples of one smooth surface lie closer than this in disparity; farther apart they are an edge.
 SAME_SURFACE_PX = 1.0
@@ -117,7 +118,7 @@ class RandomVerticalShift:
 
 @dataclass(frozen=True)
 class RandomColor:
-    """The paper's colour augmentation; with probability `asymmetric` each view draws its own.
+    """The paper's color augmentation; with probability `asymmetric` each view draws its own.
 
     With probability ½ one of brightness, contrast, gamma, hue and saturation, otherwise all of them in
     random order; each is then applied with probability ½.
@@ -126,7 +127,7 @@ class RandomColor:
     asymmetric: float = 0.0
 
     def __call__(self, sample: StereoSample, rng: np.random.Generator) -> StereoSample:
-        """The sample with changed colours; the truth stays."""
+        """The sample with changed colors; the truth stays."""
         change = draw_color_change(rng)
         other = draw_color_change(rng) if rng.random() < self.asymmetric else change
         return replace(sample, left=change(sample.left), right=other(sample.right))
@@ -136,7 +137,7 @@ class RandomColor:
 class RandomErase:
     """Replace patches of the right view, so that the network learns to fill what has no match.
 
-    A patch takes the mean colour of the view or, with probability `other`, what another place of it shows.
+    A patch takes the mean color of the view or, with probability `other`, what another place of it shows.
     """
 
     probability: float
@@ -164,7 +165,7 @@ class RandomErase:
 
 
 def draw_color_change(rng: np.random.Generator) -> Callable[[Image], Image]:
-    """Draw one colour augmentation of the paper; every image given to the result is changed alike."""
+    """Draw one color augmentation of the paper; every image given to the result is changed alike."""
     changes: list[Callable[[FloatImage], FloatImage]] = [
         _brightness(rng.uniform(0.5, 2.0)),
         _contrast(rng.uniform(0.8, 1.2)),
@@ -193,8 +194,8 @@ def _brightness(factor: float) -> Callable[[FloatImage], FloatImage]:
 
 def _contrast(factor: float) -> Callable[[FloatImage], FloatImage]:
     def change(image: FloatImage) -> FloatImage:
-        grey = np.float32((image @ LUMA).mean())
-        return np.asarray((image - grey) * np.float32(factor) + grey, np.float32)
+        gray = np.float32((image @ LUMA).mean())
+        return np.asarray((image - gray) * np.float32(factor) + gray, np.float32)
 
     return change
 
@@ -214,8 +215,8 @@ def _hue(turn: float) -> Callable[[FloatImage], FloatImage]:
 
 def _saturation(factor: float) -> Callable[[FloatImage], FloatImage]:
     def change(image: FloatImage) -> FloatImage:
-        grey = (image @ LUMA)[..., None]
-        return np.asarray((image - grey) * np.float32(factor) + grey, np.float32)
+        gray = (image @ LUMA)[..., None]
+        return np.asarray((image - gray) * np.float32(factor) + gray, np.float32)
 
     return change
 
@@ -278,7 +279,7 @@ def resize(sample: StereoSample, height: int, width: int) -> StereoSample:
 def resize_disparity(disparity: FloatMap, known: Mask, height: int, width: int) -> FloatMap:
     """Sample a disparity map on another grid without inventing surfaces: the values are not scaled.
 
-    Bilinear inside a surface, so that slants stay exact; nearest neighbour at edges and beside unknown
+    Bilinear inside a surface, so that slants stay exact; nearest neighbor at edges and beside unknown
     pixels, where an average would lie between two surfaces.
     """
     near = _nearest(disparity, height, width)

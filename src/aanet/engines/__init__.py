@@ -1,6 +1,6 @@
 """What computes a disparity: one small protocol, and three behind it."""
 
-from aanet.engines.engine import Engine, EngineUnavailableError, NetworkFacts
-from aanet.engines.opening import open_engine
+from aanet.engines.factory import open_engine
+from aanet.inference.spec import Engine, EngineUnavailableError, NetworkFacts
 
 __all__ = ["Engine", "EngineUnavailableError", "NetworkFacts", "open_engine"]

@@ -30,10 +30,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from aanet.data.atomic import atomic_path
-from aanet.engines.cache import cache_folder
+from aanet.engines.openvino.cache import cache_folder
 from aanet.engines.processor import this_processor
 from aanet.errors import AanetError
+from aanet.io.atomic import atomic_path
 
 Library = Literal["openvino", "torch"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.engines.engine import NetworkFacts
-from aanet.models.network import StereoNetwork, normalise
+from aanet.inference.spec import NetworkFacts
+from aanet.models.network import StereoNetwork, normalize
 from aanet.models.regression import confidence
 
 
 class InferenceGraph(nn.Module):
-    """A network with its normalisation before it and its confidence behind it."""
+    """A network with its normalization before it and its confidence behind it."""
 
     def __init__(self, network: StereoNetwork) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class InferenceGraph(nn.Module):
 
     def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         """RGB in 0 … 1, [B, 3, H, W] each → disparity and confidence, [B, H, W] each."""
-        output = self.network(normalise(left), normalise(right))
+        output = self.network(normalize(left), normalize(right))
         sure = confidence(output.scores, output.matched).unsqueeze(1)  # [B, 1, h, w]
         sure = F.interpolate(sure, left.shape[2:], mode="bilinear", align_corners=False).squeeze(1)
         return F.relu(output.disparity.float()), sure  # GA-Net may fall below zero by a little

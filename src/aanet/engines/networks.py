@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 
 from aanet.errors import AanetError
-from aanet.models import weights, zoo
+from aanet.models import zoo
 from aanet.models.aggregation import AdaptiveAggregation, GuidedAggregation
 from aanet.models.network import StereoNetwork
+from aanet.models.weights import checkpoint
 
 
 def load_network(path: Path, max_disparity: int | None = None) -> StereoNetwork:
@@ -19,8 +20,8 @@ def load_network(path: Path, max_disparity: int | None = None) -> StereoNetwork:
     3D convolutions slide over the candidates, so any number of them will do; adaptive aggregation has a
     weight for every candidate.
     """
-    checkpoint = weights.read(path)
-    network = checkpoint.network(training_heads=False)
+    stored = checkpoint.read(path)
+    network = stored.network(training_heads=False)
     own = network.max_disparity
     if max_disparity in (None, own):
         return network
@@ -29,8 +30,8 @@ def load_network(path: Path, max_disparity: int | None = None) -> StereoNetwork:
             f"The weights in {path} search {own} pixels of disparity, which is part of their training; "
             f"{max_disparity} cannot be had from them, but a scale of 0.5 makes them reach {2 * own}."
         )
-    architecture = dataclasses.replace(checkpoint.architecture, max_disparity=max_disparity)
-    return dataclasses.replace(checkpoint, architecture=architecture).network(training_heads=False)
+    architecture = dataclasses.replace(stored.architecture, max_disparity=max_disparity)
+    return dataclasses.replace(stored, architecture=architecture).network(training_heads=False)
 
 
 def random_network(name: str, max_disparity: int | None = None) -> StereoNetwork:

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.data.datasets import PairSource
-from aanet.data.sample import FloatMap, Image, Mask, StereoSample
+from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
 from aanet.evaluation.metrics import METRICS, Average, ErrorSums, average, error_sums, fill_holes
 from aanet.evaluation.protocols import Protocol as ScoringProtocol
 from aanet.evaluation.protocols import protocol_of
 from aanet.evaluation.regions import region_masks
 from aanet.evaluation.sparsification import sparsification
+from aanet.typing import FloatMap, Image, Mask
 
 REGIONS = ("all", "visible", "occluded", "foreground", "background", "edges", "textureless")
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from aanet.data.sample import FloatMap, Mask
-from aanet.holes import ends_of_holes
+from aanet.inference.holes import ends_of_holes
+from aanet.typing import FloatMap, Mask
 
 THRESHOLDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)  # px; an error above one makes a "bad" pixel
 D1_PIXELS, D1_SHARE = 3.0, 0.05  # KITTI 2015: an outlier is off by more than 3 px and more than 5 %
@@ -87,7 +87,7 @@ def average(images: Iterable[ErrorSums], statistic: Callable[[ErrorSums], float]
 def fill_holes(disparity: FloatMap) -> tuple[FloatMap, Mask]:
     """Return a dense map and the mask of what was given, as KITTI's and Middlebury's evaluations do.
 
-    A hole (not finite, or negative) takes the smaller of its neighbours to the left and right in the row:
+    A hole (not finite, or negative) takes the smaller of its neighbors to the left and right in the row:
     what could not be matched is most often background seen past an edge.  A row without any takes the row
     above, the topmost ones the first row that has some; an empty map becomes 0.
     """

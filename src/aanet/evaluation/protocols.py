@@ -31,7 +31,7 @@ class Protocol:
             ("crop", "none: whole images, at the size of the ground truth"),
             (
                 "holes",
-                "take the smaller disparity of their row neighbours and are scored; density counts them",
+                "take the smaller disparity of their row neighbors and are scored; density counts them",
             ),
             ("average", mean[self.average]),
             ("benchmark", self.remark),

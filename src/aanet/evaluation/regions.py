@@ -8,16 +8,17 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from aanet.data.sample import FloatMap, Image, Mask, StereoSample
+from aanet.data.sample import StereoSample
+from aanet.typing import FloatMap, Image, Mask
 
-EDGE_JUMP = 2.0  # px of disparity between neighbours that make a discontinuity
+EDGE_JUMP = 2.0  # px of disparity between neighbors that make a discontinuity
 EDGE_WIDTH = 9  # px: how wide the region around a discontinuity is
 TEXTURE_WIDTH = 3  # px: the window over which the squared gradient is averaged
-TEXTURE_THRESHOLD = 4.0  # grey levels², below which a window is textureless
+TEXTURE_THRESHOLD = 4.0  # gray levels², below which a window is textureless
 
 
 def near_edges(disparity: FloatMap, valid: Mask, width: int = EDGE_WIDTH) -> Mask:
-    """Pixels within `width` // 2 of a place where known disparities of neighbours jump by more than 2 px."""
+    """Pixels within `width` // 2 of a place where known disparities of neighbors jump by more than 2 px."""
     jumps = np.zeros(disparity.shape, np.uint8)
     across = (np.abs(np.diff(disparity, axis=1)) > EDGE_JUMP) & valid[:, 1:] & valid[:, :-1]
     down = (np.abs(np.diff(disparity, axis=0)) > EDGE_JUMP) & valid[1:] & valid[:-1]
@@ -29,9 +30,9 @@ def near_edges(disparity: FloatMap, valid: Mask, width: int = EDGE_WIDTH) -> Mas
 
 
 def textureless(image: Image) -> Mask:
-    """Pixels whose squared horizontal gradient of grey, averaged over 3×3, is below 4."""
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
-    gradient = np.diff(grey, axis=1, append=grey[:, -1:])
+    """Pixels whose squared horizontal gradient of gray, averaged over 3×3, is below 4."""
+    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    gradient = np.diff(gray, axis=1, append=gray[:, -1:])
     window = (TEXTURE_WIDTH, TEXTURE_WIDTH)
     energy = cv2.blur(gradient * gradient, window, borderType=cv2.BORDER_REFLECT)
     return np.less(energy, TEXTURE_THRESHOLD).astype(bool)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from aanet.data.atomic import atomic_path
-from aanet.data.images import write_image
-from aanet.data.sample import FloatMap, StereoSample
+from aanet.data.sample import StereoSample
 from aanet.evaluation.evaluate import REGIONS, Evaluation
-from aanet.markdown import table
-from aanet.paper import Published, published
+from aanet.evaluation.markdown import table
+from aanet.evaluation.paper import Published, published
+from aanet.io.atomic import atomic_path
+from aanet.io.images import write_image
+from aanet.typing import FloatMap
 
 PAPER_ROW = "the paper's table"
 SPARSE = 0.5  # ground truth on fewer pixels than this is drawn as larger dots

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from aanet.data.atomic import atomic_path
 from aanet.data.datasets import StereoDataset
-from aanet.data.files import write_disparity
-from aanet.data.images import PathLike
-from aanet.data.sample import FloatMap
 from aanet.errors import AanetError
 from aanet.evaluation.evaluate import Matcher, run_matcher
 from aanet.evaluation.metrics import fill_holes
+from aanet.io.atomic import atomic_path
+from aanet.io.disparity import write_disparity
+from aanet.io.images import PathLike
+from aanet.typing import FloatMap
 
 Advance = Callable[[], None]
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aanet.data.atomic import atomic_path
-from aanet.engines.conversion import GRAPH_DEPENDS_ON_SIZE
-from aanet.engines.exported_engine import open_exported
+from aanet.engines.exported import open_exported
 from aanet.engines.graph import facts_of
-from aanet.engines.torch_engine import TorchEngine
+from aanet.engines.openvino.conversion import GRAPH_DEPENDS_ON_SIZE
+from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
-from aanet.export.metadata import Description
 from aanet.export.parity import Parity, compare
 from aanet.export.recording import least_side, simplified
+from aanet.inference.description import Description
+from aanet.io.atomic import atomic_path
 from aanet.models.layers import DeformConv2d
 from aanet.models.network import StereoNetwork
 

@@ -14,8 +14,8 @@ from onnxscript import opset18, opset19
 from onnxscript.optimizer import fold_constants, remove_unused_nodes
 
 from aanet.export.half import as_half
-from aanet.export.metadata import Description
 from aanet.export.recording import as_one_node, record, without_exporters_chatter
+from aanet.inference.description import Description
 from aanet.models.network import StereoNetwork
 
 _AXES = ("batch", "height", "width")

@@ -7,9 +7,9 @@ from pathlib import Path
 import openvino
 from openvino import opset13
 
-from aanet.engines.conversion import convert
+from aanet.engines.openvino.conversion import convert
 from aanet.export.half import as_half
-from aanet.export.metadata import SECTION, Description
+from aanet.inference.description import SECTION, Description
 from aanet.models.network import StereoNetwork
 
 
@@ -24,7 +24,7 @@ def write_openvino(network: StereoNetwork, description: Description, path: Path)
         model.set_rt_info(value, [SECTION, key])
     if description.storage == "float16":
         _store_as_half(model)
-    # OpenVINO's own compression would also round biases and what the images are normalised with.
+    # OpenVINO's own compression would also round biases and what the images are normalized with.
     openvino.save_model(model, path, compress_to_fp16=False)
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from aanet.benchmark.timing import time_interleaved
-from aanet.data.images import as_rgb_float
 from aanet.data.motorcycle import motorcycle
-from aanet.data.sample import FloatMap
-from aanet.engines.engine import Engine
 from aanet.errors import AanetError
+from aanet.evaluation.timing import time_interleaved
+from aanet.inference.spec import Engine
+from aanet.io.images import as_rgb_float
+from aanet.typing import FloatMap
 
 # Pixels by which the file may differ anywhere from PyTorch with the same weights.
 MAX_DIFFERENCE = 1e-2

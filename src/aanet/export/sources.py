@@ -6,10 +6,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from aanet.data.images import read_bytes
+from aanet.engines.factory import find_source
 from aanet.engines.networks import load_network
-from aanet.engines.opening import find_source
 from aanet.errors import AanetError
+from aanet.io.images import read_bytes
 from aanet.models.network import StereoNetwork
 
 

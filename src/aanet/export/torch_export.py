@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from aanet.export.metadata import ARCHIVE_FILE, Description
 from aanet.export.recording import record, without_exporters_chatter
+from aanet.inference.description import ARCHIVE_FILE, Description
 from aanet.models.network import StereoNetwork
 
 

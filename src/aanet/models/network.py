@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
-from aanet.handling import Handling
+from aanet.inference.postprocess import Handling
 from aanet.models.aggregation.ganet3d import Guidance, UpsampledRegression
 from aanet.models.features import FastMaps, FeatureExtractor
 from aanet.ops.inspection import values_can_be_read
@@ -19,11 +19,11 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
-def normalise(images: Tensor) -> Tensor:
+def normalize(images: Tensor) -> Tensor:
     """Bring RGB images [B, 3, H, W] in 0 … 1 to the mean and deviation all networks here are trained with."""
     if not images.is_floating_point() or images.dim() < 3 or images.shape[-3] != 3:
         raise AanetError(
-            "Images to normalise must be floating-point [B, 3, H, W] with values in 0 … 1, "
+            "Images to normalize must be floating-point [B, 3, H, W] with values in 0 … 1, "
             f"but are {images.dtype} {list(images.shape)}."
         )
     mean = torch.tensor(IMAGENET_MEAN, dtype=images.dtype, device=images.device).view(3, 1, 1)
@@ -71,7 +71,7 @@ class Architecture:
 class StereoNetwork(nn.Module):
     """images → features → matching cost → aggregation → disparity → refinement.
 
-    Inputs are left and right images [B, 3, H, W], normalised (see `normalise`), whose sides are multiples of
+    Inputs are left and right images [B, 3, H, W], normalized (see `normalize`), whose sides are multiples of
     `size_multiple` and at least `minimum_size`.
     """
 
@@ -158,7 +158,7 @@ class StereoNetwork(nn.Module):
         for side, image in (("left", left), ("right", right)):
             if not image.is_floating_point():
                 raise AanetError(
-                    f"The {side} image must be a normalised floating-point tensor, but is {image.dtype}."
+                    f"The {side} image must be a normalized floating-point tensor, but is {image.dtype}."
                 )
             if image.dtype != self._dtype() and not torch.is_autocast_enabled(image.device.type):
                 raise AanetError(

@@ -43,11 +43,11 @@ from aanet.models.features import (
     StereoNetFeatures,
 )
 from aanet.models.hourglass import deformable_window, plain_window
-from aanet.models.initialisation import initialise_for_matching
+from aanet.models.initialization import initialize_for_matching
 from aanet.models.layers import DeformConv2d
 from aanet.models.network import Architecture, ContextStereoNetwork, GuidedStereoNetwork, StereoNetwork
 from aanet.models.refinement import (
-    ColourRefinement,
+    ColorRefinement,
     ConvexRefinement,
     HierarchicalRefinement,
     NoRefinement,
@@ -56,7 +56,7 @@ from aanet.models.refinement import (
 )
 from aanet.models.regression import REGRESSIONS, PeakArgmin, SoftArgmin
 
-Initialisation = Literal["paper", "matching", "pretrained"]
+Initialization = Literal["paper", "matching", "pretrained"]
 Builder = Callable[[int, bool], StereoNetwork]
 
 
@@ -122,7 +122,7 @@ def stereonet_aa(max_disparity: int = 192, training_heads: bool = False) -> Ster
         CorrelationPyramid(candidates),
         AdaptiveAggregation(stack, candidates),
         SoftArgmin(),
-        HierarchicalRefinement({2: ColourRefinement(), 1: ColourRefinement()}),
+        HierarchicalRefinement({2: ColorRefinement(), 1: ColorRefinement()}),
     )
 
 
@@ -175,7 +175,7 @@ def stereonet(max_disparity: int = 192, training_heads: bool = False) -> StereoN
         DifferenceVolume(max_disparity // scale),
         StereoNetAggregation(),
         SoftArgmin(),
-        HierarchicalRefinement({4: ColourRefinement(), 2: ColourRefinement(), 1: ColourRefinement()}),
+        HierarchicalRefinement({4: ColorRefinement(), 2: ColorRefinement(), 1: ColorRefinement()}),
     )
 
 
@@ -326,7 +326,7 @@ def build(
     name: str,
     max_disparity: int = 192,
     training_heads: bool = False,
-    initialisation: Initialisation = "paper",
+    initialization: Initialization = "paper",
     regression: str | None = None,
 ) -> StereoNetwork:
     """Build a network with fresh weights.
@@ -335,21 +335,21 @@ def build(
         name: One of `NETWORKS`.
         max_disparity: Disparities from 0 to below this many pixels; an error names what is allowed.
         training_heads: Also predict at the coarser scales, as intermediate supervision needs.
-        initialisation: "paper"; "matching" to start the aggregation of an AA network as the identity; or
+        initialization: "paper"; "matching" to start the aggregation of an AA network as the identity; or
             "pretrained" for features from ImageNet, where the network has such a backbone.
         regression: "soft_argmin" (equation 7), or "peak" for its highest peak; None for the network's own.
     """
     network = card(name).build(max_disparity, training_heads)
     if regression is not None:
         regress_by(network, regression)
-    if initialisation == "matching":
-        initialise_for_matching(network)
-    elif initialisation == "pretrained":
+    if initialization == "matching":
+        initialize_for_matching(network)
+    elif initialization == "pretrained":
         _load_imagenet(network)
-    elif initialisation != "paper":
+    elif initialization != "paper":
         raise AanetError(
-            f"The initialisation must be one of {', '.join(get_args(Initialisation))}; "
-            f"it is {initialisation!r}."
+            f"The initialization must be one of {', '.join(get_args(Initialization))}; "
+            f"it is {initialization!r}."
         )
     return to_channels_last(network)
 

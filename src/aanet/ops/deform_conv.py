@@ -2,8 +2,8 @@
 
 One definition, three ways to compute it, all with the same arguments and the same result:
 
-* `deform_conv2d_bags`: gathers the four neighbours of each sampling point as one weighted bag. Fastest
-  on a CPU and the most accurate, because coordinates are never normalised.
+* `deform_conv2d_bags`: gathers the four neighbors of each sampling point as one weighted bag. Fastest
+  on a CPU and the most accurate, because coordinates are never normalized.
 * `deform_conv2d_grid`: `grid_sample`. Any device; only operators that every exchange format knows.
 * torchvision's operator, on CUDA where it is installed.
 
@@ -177,9 +177,9 @@ def deform_conv2d_bags(
     padding: int = 0,
     dilation: int = 1,
 ) -> Tensor:
-    """See `deform_conv2d`. A sampling point is a bag of four neighbours, weighted bilinearly and by the mask.
+    """See `deform_conv2d`. A sampling point is a bag of four neighbors, weighted bilinearly and by the mask.
 
-    Works in channels-last order throughout: a neighbour is one contiguous row of channels, and the samples
+    Works in channels-last order throughout: a neighbor is one contiguous row of channels, and the samples
     lie ready for the matrix product with the kernel.
     """
     batch, channels, rows, columns = x.shape
@@ -191,19 +191,19 @@ def deform_conv2d_bags(
     top, left = y.floor(), xs.floor()
     down, right = y - top, xs - left
     top, left = top.int(), left.int()
-    neighbour_y = torch.stack((top, top, top + 1, top + 1), dim=-1)
-    neighbour_x = torch.stack((left, left + 1, left, left + 1), dim=-1)
-    up = (1 - down) * mask  # the mask multiplies all four neighbours
+    neighbor_y = torch.stack((top, top, top + 1, top + 1), dim=-1)
+    neighbor_x = torch.stack((left, left + 1, left, left + 1), dim=-1)
+    up = (1 - down) * mask  # the mask multiplies all four neighbors
     down = down * mask
     bilinear = torch.stack((up * (1 - right), up * right, down * (1 - right), down * right), dim=-1)
-    inside = (neighbour_y >= 0) & (neighbour_y < rows) & (neighbour_x >= 0) & (neighbour_x < columns)
+    inside = (neighbor_y >= 0) & (neighbor_y < rows) & (neighbor_x >= 0) & (neighbor_x < columns)
     bilinear = bilinear * inside
 
-    # Row of the table below that holds a neighbour: ((b·H + y)·W + x)·G + g.
+    # Row of the table below that holds a neighbor: ((b·H + y)·W + x)·G + g.
     images = torch.arange(batch, dtype=torch.int32, device=x.device).view(-1, 1, 1, 1, 1, 1) * rows
     groups = torch.arange(shape.deform_groups, dtype=torch.int32, device=x.device).view(-1, 1, 1)
-    index = images + neighbour_y.clamp(0, rows - 1)
-    index = (index * columns + neighbour_x.clamp(0, columns - 1)) * shape.deform_groups + groups
+    index = images + neighbor_y.clamp(0, rows - 1)
+    index = (index * columns + neighbor_x.clamp(0, columns - 1)) * shape.deform_groups + groups
     table = x.permute(0, 2, 3, 1).reshape(-1, channels // shape.deform_groups).to(bilinear.dtype)
     samples = weighted_bags(index.view(-1, 4), table, bilinear.view(-1, 4))  # [B·Ho·Wo·G·K, Cin/G]
     samples = samples.to(x.dtype).view(batch, shape.height, shape.width, -1)  # [B, Ho, Wo, G·K·Cin/G]

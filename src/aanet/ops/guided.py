@@ -89,6 +89,6 @@ def local_guided_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     for index, weight in enumerate(weights.split(1, dim=1)):
         step, place = divmod(index, LGA_WINDOW**2)
         row, column = divmod(place, LGA_WINDOW)
-        neighbour = padded[:, step : step + candidates, row : row + height, column : column + width]
-        result = torch.addcmul(result, weight, neighbour)
+        neighbor = padded[:, step : step + candidates, row : row + height, column : column + width]
+        result = torch.addcmul(result, weight, neighbor)
     return result

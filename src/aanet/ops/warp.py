@@ -14,7 +14,7 @@ from aanet.ops.precision import at_least_float32
 def warp_by_disparity(right: Tensor, disparity: Tensor) -> Tensor:
     """Bring the right image into the left view: output(h, w) = right(h, w - disparity(h, w)).
 
-    Bilinear between pixel centres; beyond the border the outermost pixel is repeated.
+    Bilinear between pixel centers; beyond the border the outermost pixel is repeated.
 
     Args:
         right: [B, C, H, W].

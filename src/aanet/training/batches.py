@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from aanet.data import transforms
 from aanet.data.datasets import Mixed, PairSource, open_dataset
 from aanet.data.sample import StereoSample
-from aanet.data.synthetic import SyntheticWorld, prepare_worker
 from aanet.errors import AanetError
+from aanet.synthetic import SyntheticWorld, prepare_worker
 from aanet.training.losses import Truth
 from aanet.training.recipe import AugmentationSpec, DataSpec
 

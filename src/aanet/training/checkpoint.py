@@ -27,12 +27,12 @@ PREFIX = "step-"
 class Checkpoint:
     """All that a run needs to go on as if it had never stopped."""
 
-    network: str  # name of the network, so that another one is recognised
+    network: str  # name of the network, so that another one is recognized
     step: int  # over all stages
     score: float  # validation EPE, or NaN when this step was not validated
     weights: dict[str, Tensor]
     average: dict[str, Tensor]  # of the weights; empty without EMA
-    state: dict[str, Any]  # optimiser, schedule, sampler and random states: tensors and plain values only
+    state: dict[str, Any]  # optimizer, schedule, sampler and random states: tensors and plain values only
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:

@@ -16,7 +16,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, network: nn.Module) -> None:
-        """Move towards the network's present weights and batch statistics."""
+        """Move toward the network's present weights and batch statistics."""
         self.updates += 1
         decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
         for name, value in network.state_dict().items():

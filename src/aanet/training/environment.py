@@ -16,8 +16,9 @@ from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
 from aanet.engines.bf16_support import require_bf16
-from aanet.models import weights, zoo
+from aanet.models import zoo
 from aanet.models.network import StereoNetwork
+from aanet.models.weights import checkpoint
 from aanet.training.batches import open_source
 from aanet.training.recipe import Recipe
 from aanet.training.transfer import start_from
@@ -60,13 +61,13 @@ def seed_everything(seed: int) -> None:
 def build_network(recipe: Recipe) -> StereoNetwork:
     """The network of a recipe with its training heads, on the weights that it starts from."""
     spec = recipe.network
-    source = weights.load(spec.start_from) if spec.start_from else None
+    source = checkpoint.load(spec.start_from) if spec.start_from else None
     inherited = None if source is None else source.architecture.regression
     network = zoo.build(
         spec.name,
         max_disparity=spec.max_disparity,
         training_heads=True,
-        initialisation=spec.initialisation,
+        initialization=spec.initialization,
         regression=spec.regression or inherited,
     )
     if source is not None:

@@ -1,4 +1,4 @@
-"""What training minimises: equations 8 and 9 of the paper, and cross-entropies of the matching costs."""
+"""What training minimizes: equations 8 and 9 of the paper, and cross-entropies of the matching costs."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from aanet import __version__
-from aanet.data.atomic import atomic_path
+from aanet.io.atomic import atomic_path
 from aanet.training.recipe import Recipe
+from aanet.version import __version__
 
 PACKAGES = ("torch", "numpy", "opencv-python-headless", "lightning", "scikit-image")
 

@@ -3,7 +3,7 @@
 A kernel [Cout, Cin, k, k] is a matrix [Cout, Cin·k·k].  The momentum of such a matrix is dominated by a few
 directions; here all of them are made equally large, as Jordan et al. (2024) propose.  Scaled as by Liu et al.
 (2025) it is as large as a step of AdamW, so learning rates carry over.
-`torch.optim.Muon` takes matrices only, no kernels, and leaves everything else to another optimiser.
+`torch.optim.Muon` takes matrices only, no kernels, and leaves everything else to another optimizer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-# A fifth-degree polynomial that pulls all singular values towards 1, fast rather than exactly.
+# A fifth-degree polynomial that pulls all singular values toward 1, fast rather than exactly.
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
 ADAM_STEP = 0.2  # usual root mean square of an update of AdamW, in learning rates
@@ -53,7 +53,7 @@ class Muon(torch.optim.Optimizer):
         for shape, parameters in alike.items():  # many small products at once are faster than one by one
             matrices = torch.stack([self._momentum(p, group["momentum"]).flatten(1) for p in parameters])
             scale = ADAM_STEP * max(matrices.shape[1:]) ** 0.5
-            for parameter, update in zip(parameters, orthogonalise(matrices), strict=True):
+            for parameter, update in zip(parameters, orthogonalize(matrices), strict=True):
                 parameter.mul_(1 - group["lr"] * group["weight_decay"])
                 parameter.sub_(update.view(shape), alpha=group["lr"] * scale)
 
@@ -91,7 +91,7 @@ class Muon(torch.optim.Optimizer):
         )
 
 
-def orthogonalise(matrices: Tensor) -> Tensor:
+def orthogonalize(matrices: Tensor) -> Tensor:
     """The orthogonal factors U Vᵀ of matrices U S Vᵀ, nearly: singular values end between 0.7 and 1.2.
 
     Each iteration multiplies X by a polynomial of X Xᵀ.  All of them are functions of the first X Xᵀ, whose

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from aanet.data.datasets import StereoDataset
-from aanet.data.files import write_disparity
+from aanet.engines.semi_global import left_right_difference
+from aanet.io.disparity import write_disparity
 from aanet.matcher import StereoMatcher
-from aanet.sgbm import left_right_difference
 
 
 @dataclass(frozen=True)

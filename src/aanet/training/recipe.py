@@ -28,7 +28,7 @@ class NetworkSpec:
 
     name: str
     max_disparity: int = 192
-    initialisation: Literal["paper", "matching", "pretrained"] = "paper"
+    initialization: Literal["paper", "matching", "pretrained"] = "paper"
     # Equation 7, or its highest peak alone; when absent, what the weights to start from have, or the network.
     regression: Regression | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
@@ -56,10 +56,10 @@ class AugmentationSpec:
 
     color: bool = True
     vertical_flip: float = 0.5
-    asymmetric_color: float = 0.0  # probability that the two views get different colours
+    asymmetric_color: float = 0.0  # probability that the two views get different colors
     erase: float = 0.0  # probability of erased patches in the right view
     erase_px: tuple[int, int] = (40, 90)
-    erase_other: float = 0.0  # share of the patches that show another place of the view, not its mean colour
+    erase_other: float = 0.0  # share of the patches that show another place of the view, not its mean color
     log2_scale: tuple[float, float] = (0.0, 0.0)
     log2_stretch: float = 0.0
     vertical_shift: float = 0.0  # probability of moving the right view up or down
@@ -68,7 +68,7 @@ class AugmentationSpec:
 
 
 @dataclass(frozen=True)
-class OptimiserSpec:
+class OptimizerSpec:
     """Adam as in the paper."""
 
     name: Literal["adam", "adamw", "muon"] = "adam"
@@ -87,7 +87,7 @@ class StageSpec:
     """
 
     crop: tuple[int, int]
-    batch: int  # pairs per optimiser step, over all processes
+    batch: int  # pairs per optimizer step, over all processes
     learning_rate: float
     name: str = "training"
     trains: Literal["features", "aggregation", "all"] = "all"
@@ -168,7 +168,7 @@ class Recipe:
     stage: tuple[StageSpec, ...]
     seed: int = 0
     augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
-    optimiser: OptimiserSpec = field(default_factory=OptimiserSpec)
+    optimizer: OptimizerSpec = field(default_factory=OptimizerSpec)
     validation: ValidationSpec = field(default_factory=ValidationSpec)
     run: RunSpec = field(default_factory=RunSpec)
 

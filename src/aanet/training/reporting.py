@@ -87,7 +87,7 @@ class Reporter:
         """Nothing is written to disk without a folder."""
         self.folder = folder
         self.console = console
-        # Asked of the stream itself: colour may be forced on where output goes to a file.
+        # Asked of the stream itself: color may be forced on where output goes to a file.
         self.live = Live(console=console, auto_refresh=False) if console.file.isatty() else None
         self._writer: SummaryWriter | None = None
 

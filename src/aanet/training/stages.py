@@ -36,7 +36,7 @@ class StageOutput(NamedTuple):
     scores: list[Tensor]  # aggregated, each [B, D_s, h, w]
 
 
-# A way through the network, from both normalised images to its outputs.
+# A way through the network, from both normalized images to its outputs.
 Pass = Callable[[StereoNetwork, Tensor, Tensor], StageOutput]
 
 

@@ -1,4 +1,4 @@
-"""One optimiser step of a stage: batches in, changed weights out."""
+"""One optimizer step of a stage: batches in, changed weights out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from aanet.errors import AanetError
-from aanet.models import normalise
+from aanet.models import normalize
 from aanet.ops import resize_disparity
 from aanet.training.batches import StereoBatch
 from aanet.training.recipe import Recipe, StageSpec
@@ -32,13 +32,13 @@ class StepResult:
 
 
 class Stepper:
-    """Takes optimiser steps with one stage's module, optimiser and batches."""
+    """Takes optimizer steps with one stage's module, optimizer and batches."""
 
     def __init__(
         self,
         fabric: Fabric,
         module: StageModule,
-        optimiser: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer,
         batches: Iterator[StereoBatch | AanetError],
         stage: StageSpec,
         recipe: Recipe,
@@ -46,11 +46,11 @@ class Stepper:
         self.fabric = fabric
         self.plain_module = module
         self.module: Any
-        self.optimiser: Any
-        self.module, self.optimiser = fabric.setup(module, optimiser)
+        self.optimizer: Any
+        self.module, self.optimizer = fabric.setup(module, optimizer)
         self.batches = batches
         self.accumulate = stage.accumulate
-        self.clip_norm = recipe.optimiser.clip_norm or math.inf
+        self.clip_norm = recipe.optimizer.clip_norm or math.inf
 
     def step(self) -> StepResult:
         """Accumulate gradients over the parts of a batch, then change the weights, unless not finite."""
@@ -65,16 +65,16 @@ class Stepper:
             losses.append(loss.detach())
         mean_loss = torch.stack(losses).mean()
         norm = self.fabric.clip_gradients(
-            self.module, self.optimiser, max_norm=self.clip_norm, error_if_nonfinite=False
+            self.module, self.optimizer, max_norm=self.clip_norm, error_if_nonfinite=False
         )
         assert norm is not None  # it is for clipping by value only
         finite = self._everywhere(torch.isfinite(mean_loss) & torch.isfinite(norm))
         if finite:
-            self.optimiser.step()
+            self.optimizer.step()
         else:
             for buffer, before in zip(self.plain_module.buffers(), statistics, strict=True):
                 buffer.copy_(before)
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         truth = batch.truth.disparity
         full = resize_disparity(disparity, (truth.shape[1], truth.shape[2])).cpu()
         epe = end_point_error(full, truth, self.plain_module.network.max_disparity)
@@ -88,9 +88,9 @@ class Stepper:
         return batch
 
     def _inputs(self, batch: StereoBatch) -> list[Tensor]:
-        """Both images, normalised, and the truth, on the device."""
+        """Both images, normalized, and the truth, on the device."""
         images = [
-            normalise(image.to(self.fabric.device).float() / 255).contiguous(
+            normalize(image.to(self.fabric.device).float() / 255).contiguous(
                 memory_format=torch.channels_last
             )
             for image in (batch.left, batch.right)

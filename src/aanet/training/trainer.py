@@ -13,9 +13,9 @@ import torch
 from rich.console import Console
 
 from aanet.errors import AanetError
-from aanet.heap import keep_freed_memory
-from aanet.models import weights
 from aanet.models.network import StereoNetwork
+from aanet.models.weights import checkpoint
+from aanet.synthetic.heap import keep_freed_memory
 from aanet.training import batches, environment, stages
 from aanet.training.checkpoint import (
     Checkpoint,
@@ -27,7 +27,7 @@ from aanet.training.checkpoint import (
 )
 from aanet.training.ema import WeightAverage
 from aanet.training.manifest import describe_run, write_manifest
-from aanet.training.optimiser import make_optimiser, set_learning_rate
+from aanet.training.optimizer import make_optimizer, set_learning_rate
 from aanet.training.recipe import Recipe, StageSpec
 from aanet.training.reporting import Averages, Report, Reporter, training_picture
 from aanet.training.schedules import Progress
@@ -68,7 +68,7 @@ class Trainer:
         self.step = 0  # over all stages
         self.skipped = 0  # steps with a loss that was not finite
         self.progress = Progress()  # in the present stage
-        self.optimiser_state: dict[str, Any] | None = None  # from a checkpoint, until its stage is set up
+        self.optimizer_state: dict[str, Any] | None = None  # from a checkpoint, until its stage is set up
         self.stopping = False
 
     def resume(self, folder: Path) -> None:
@@ -86,7 +86,7 @@ class Trainer:
         self.stage_index = state["stage"]
         self.skipped = state["skipped"]
         self.progress = Progress(**state["progress"])
-        self.optimiser_state = state["optimiser"]
+        self.optimizer_state = state["optimizer"]
         if self.matching_loss is not None:
             self.matching_loss.load_state_dict(state["matching_loss"])
         if self.average is not None and checkpoint.average:
@@ -108,7 +108,7 @@ class Trainer:
         with self.reporter, environment.on_stop_signal(self._stop):
             for index in range(self.stage_index, len(self.recipe.stage)):
                 if index > self.stage_index:
-                    self.stage_index, self.progress, self.optimiser_state = index, Progress(), None
+                    self.stage_index, self.progress, self.optimizer_state = index, Progress(), None
                 if self.progress.share(self.recipe.stage[index]) < 1:
                     self._run_stage(self.recipe.stage[index], stop_after, steps_per_stage)
                 if self.stopping:
@@ -132,7 +132,7 @@ class Trainer:
         averages = Averages()
         clock = saved = validated = time.monotonic()
         while self.progress.share(stage) < 1 and not self.stopping:
-            set_learning_rate(stepper.optimiser, self.progress.learning_rate(stage))
+            set_learning_rate(stepper.optimizer, self.progress.learning_rate(stage))
             stepper.plain_module.matching_weight = stages.matching_weight(stage, self.progress.share(stage))
             result = stepper.step()
             self._count(result, stage)
@@ -164,13 +164,13 @@ class Trainer:
         if self.average is not None:
             self.network.load_state_dict(self.average.state)
         before = self.recipe.stage[self.stage_index - 1]
-        matched_first = before.trains == "features" and self.recipe.network.initialisation == "matching"
+        matched_first = before.trains == "features" and self.recipe.network.initialization == "matching"
         if matched_first and self.matching_loss is not None:
             stages.hand_over_temperature(self.network, self.matching_loss)
         self.average = self._new_average()  # of this stage alone
 
     def _set_up(self, stage: StageSpec) -> Stepper:
-        """The module, optimiser and batches of a stage, at the place where it was left."""
+        """The module, optimizer and batches of a stage, at the place where it was left."""
         if self.stage_index > 0 and self.progress.steps == 0:
             self._begin()
         module = stages.make_stage(stage, self.network, self.matching_loss).train()
@@ -194,11 +194,11 @@ class Trainer:
             batches.PairStream(len(source), seed, share),
             self.recipe.run.workers,
         )
-        optimiser = make_optimiser(self.recipe.optimiser, module.named_parameters())
-        stepper = Stepper(self.fabric, module, optimiser, iter(loader), stage, self.recipe)
-        if self.optimiser_state is not None:
-            stepper.optimiser.load_state_dict(self.optimiser_state)
-            self.optimiser_state = None
+        optimizer = make_optimizer(self.recipe.optimizer, module.named_parameters())
+        stepper = Stepper(self.fabric, module, optimizer, iter(loader), stage, self.recipe)
+        if self.optimizer_state is not None:
+            stepper.optimizer.load_state_dict(self.optimizer_state)
+            self.optimizer_state = None
         return stepper
 
     def _count(self, result: StepResult, stage: StageSpec) -> None:
@@ -266,7 +266,7 @@ class Trainer:
             "stage": self.stage_index,
             "skipped": self.skipped,
             "progress": asdict(self.progress),
-            "optimiser": stepper.optimiser.state_dict(),
+            "optimizer": stepper.optimizer.state_dict(),
             "matching_loss": self.matching_loss.state_dict() if self.matching_loss else {},
             "average_updates": self.average.updates if self.average else 0,
             "random": random_states(),
@@ -283,9 +283,9 @@ class Trainer:
             return None
         path = self.folder / "weights.safetensors"
         facts = {"recipe_digest": self.recipe.digest(), "steps": str(self.step)}
-        weights.save(self._predictor(), path, facts=facts)
+        checkpoint.save(self._predictor(), path, facts=facts)
         if self.average is not None:
             self.network.load_state_dict(self.average.state)
-        weights.save(self.network, self.folder / "weights-with-heads.safetensors", facts=facts)
+        checkpoint.save(self.network, self.folder / "weights-with-heads.safetensors", facts=facts)
         self.reporter.say(f"wrote {path}")
         return path

@@ -10,7 +10,7 @@ from aanet.models.network import StereoNetwork
 
 
 def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
-    """Copy all weights of `source` and what they ask for; training heads that it lacks stay initialised."""
+    """Copy all weights of `source` and what they ask for; training heads that it lacks stay initialized."""
     wanted, given = network.architecture, source.architecture
     if wanted.builder != given.builder:
         raise AanetError(

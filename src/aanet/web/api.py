@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from aanet.handling import LARGEST_ENLARGEMENT
+from aanet.inference.postprocess import LARGEST_ENLARGEMENT
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, answers, problems
 from aanet.web.errors import ServiceError
 from aanet.web.formats import Format
@@ -38,7 +38,7 @@ def require_token(
     token = service.settings.token or ""
     if given is None or not hmac.compare_digest(given.credentials.encode(), token.encode()):
         message = "This server wants a token (Authorization: Bearer …)."
-        raise ServiceError(401, "unauthorised", message, {"WWW-Authenticate": "Bearer"})
+        raise ServiceError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 
 
 @api.post(
@@ -63,7 +63,7 @@ async def disparity(
         Format,
         Query(
             description="png16, right_disparity: 16 bits, 256 × pixels, 0 unknown.  pfm, npy: float32 px. "
-            "npz: everything.  depth: 16 bits, millimetres.  ply: coloured points in metres.  color, "
+            "npz: everything.  depth: 16 bits, millimeters.  ply: colored points in meters.  color, "
             "depth_color, confidence, occlusion, panel: pictures.  json: numbers only.  depth, depth_color "
             "and ply need calib; occlusion and right_disparity need check.",
             examples=["pfm"],
@@ -97,13 +97,13 @@ async def disparity(
     The answer is the file itself; warnings about the pair and timing are in its headers.
     """
     wish = Wish(format, max_disparity, scale, check)
-    return await service.match(request, service.catalogue.find(model), wish)
+    return await service.match(request, service.catalog.find(model), wish)
 
 
 @api.get("/models", summary="List the matchers and the limits")
 async def models(service: Current) -> ModelList:
     """Matchers that this server offers, how busy they are, and what it accepts."""
-    settings, default = service.settings, service.catalogue.default
+    settings, default = service.settings, service.catalog.default
     described = [
         ModelFacts(
             name=model.name,
@@ -116,7 +116,7 @@ async def models(service: Current) -> ModelList:
             taken=model.worker.taken,
             places=1 + settings.queue,
         )
-        for model in service.catalogue
+        for model in service.catalog
     ]
     return ModelList(
         models=described,

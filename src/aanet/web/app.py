@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Depends, FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-import aanet
+from aanet.version import __version__
 from aanet.web import documentation
 from aanet.web.api import api, metrics, probes, require_token
 from aanet.web.errors import answer_in_one_shape
@@ -24,7 +24,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="aanet",
         summary="Stereo matching over HTTP",
         description=documentation.DESCRIPTION,
-        version=aanet.__version__,
+        version=__version__,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         openapi_url=f"{API_PREFIX}/openapi.json",
         docs_url=None,  # FastAPI's pages of the document load scripts from elsewhere

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from aanet.web.formats import Summary
 
 DESCRIPTION = """\
-A rectified pair of images in; disparity, depth in metres and a point cloud out.
+A rectified pair of images in; disparity, depth in meters and a point cloud out.
 
     curl -F left=@left.png -F right=@right.png -o disparity.pfm \\
         "http://127.0.0.1:8000/api/v1/disparity?format=pfm"
@@ -81,7 +81,7 @@ REQUEST_BODY: dict[str, Any] = {
                     "calib": {
                         **_BINARY,
                         "description": "KITTI, Middlebury, an OpenCV FileStorage (raw pairs are rectified) "
-                        "or our JSON.  Gives metres.",
+                        "or our JSON.  Gives meters.",
                     },
                 },
             },
@@ -137,7 +137,7 @@ _PROBLEMS = {
     400: ("The form is damaged.", "damaged_form", "The multipart form cannot be read: missing boundary."),
     401: (
         "The token is missing or wrong.",
-        "unauthorised",
+        "unauthorized",
         "This server wants a token (Authorization: Bearer …).",
     ),
     408: ("The upload took too long.", "too_slow", "The upload took longer than 120 seconds."),

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field
 
-from aanet.data.sample import FloatMap
 from aanet.errors import AanetError
 from aanet.result import NEEDS_CAMERA, NEEDS_CHECK, StereoResult
+from aanet.typing import FloatMap
 from aanet.web.errors import unusable
 
 
@@ -112,7 +112,7 @@ def require_possible(wanted: Format, has_camera: bool, check: bool) -> None:
 def encode(result: StereoResult, wanted: Format) -> Encoded:
     """The result in the wanted format."""
     if wanted is Format.JSON:
-        return Encoded(summarise(result).model_dump_json().encode(), "application/json", "result.json")
+        return Encoded(summarize(result).model_dump_json().encode(), "application/json", "result.json")
     if wanted is Format.NPZ:
         return Encoded(_all_arrays(result), "application/zip", "result.npz")
     output, media_type = _SAVED[wanted]
@@ -124,7 +124,7 @@ def encode(result: StereoResult, wanted: Format) -> Encoded:
         return Encoded(path.read_bytes(), media_type, path.name if wanted is not Format.PLY else "points.ply")
 
 
-def summarise(result: StereoResult) -> Summary:
+def summarize(result: StereoResult) -> Summary:
     """The result in numbers."""
     height, width = result.disparity.shape
     return Summary(

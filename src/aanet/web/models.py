@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
-from aanet import weight_files
 from aanet.errors import AanetError
 from aanet.matcher import StereoMatcher
+from aanet.models.weights import files
 from aanet.web.errors import ServiceError, unusable
 from aanet.web.settings import Settings
 from aanet.web.workers import Worker
@@ -72,7 +72,7 @@ class ServedModel:
         self.seconds_per_megapixel = (1 - _LEARNING_RATE) * before + _LEARNING_RATE * latest
 
 
-class Catalogue:
+class Catalog:
     """All models of a server; the first is the default and is open from the start."""
 
     def __init__(self, settings: Settings) -> None:
@@ -82,7 +82,7 @@ class Catalogue:
             raise AanetError(f"Two models would have one name: {', '.join(map(_public_name, sources))}.")
         for source in sources:
             if source != "sgbm":
-                weight_files.find(source)
+                files.find(source)
         self._models = {name: ServedModel(name, source, settings.queue) for name, source in named.items()}
         self.default.open()
 
@@ -111,7 +111,7 @@ class Catalogue:
 
 def default_models() -> tuple[str, ...]:
     """The bundled weights, `aanet` first, then SGBM, which needs none."""
-    bundled = sorted(weight_files.bundled_names(), key=lambda name: (name != "aanet", name))
+    bundled = sorted(files.bundled_names(), key=lambda name: (name != "aanet", name))
     return (*bundled, "sgbm")
 
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from aanet.camera import JSON_FORMAT
+from aanet.geometry.camera import JSON_FORMAT
 from aanet.web.errors import ServiceError
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -45,7 +45,7 @@ async def favicon() -> Response:
 
 @router.get("/page/colors.json")
 def colors() -> list[list[int]]:
-    """The 256 colours of the disparity pictures, so that the page has the same as the files."""
+    """The 256 colors of the disparity pictures, so that the page has the same as the files."""
     from aanet.viz import colorize_disparity
 
     ramp = np.arange(256, dtype=np.float32)[None]
@@ -65,8 +65,8 @@ def motorcycle(file: str) -> Response:
 
 @lru_cache(maxsize=1)
 def _motorcycle_files() -> dict[str, bytes]:
-    from aanet.data.images import encode_image
     from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
+    from aanet.io.images import encode_image
 
     sample = motorcycle()
     camera = {"format": JSON_FORMAT, **asdict(MOTORCYCLE_CAMERA)}

@@ -19,7 +19,7 @@ from aanet.web.answers import Answer
 from aanet.web.errors import ServiceError, busy, unusable
 from aanet.web.formats import Encoded, Format, describe_camera, encode, require_possible
 from aanet.web.metrics import Metrics
-from aanet.web.models import Catalogue, ServedModel
+from aanet.web.models import Catalog, ServedModel
 from aanet.web.settings import Settings
 from aanet.web.uploads import Pair, read_pair
 from aanet.web.workers import Place, stopping
@@ -43,14 +43,14 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.catalogue = Catalogue(settings)
-        self.metrics = Metrics(self.catalogue)
+        self.catalog = Catalog(settings)
+        self.metrics = Metrics(self.catalog)
         self.stopping = False
 
     def stop(self) -> None:
         """Finish what runs, refuse the rest."""
         self.stopping = True
-        self.catalogue.close()
+        self.catalog.close()
 
     async def match(self, request: Request, model: ServedModel, wish: Wish) -> Answer:
         """Answer one request; its place is free again when the answer is sent."""

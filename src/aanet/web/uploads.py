@@ -14,10 +14,10 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from aanet.calibration import StereoRectifier, load_calibration
-from aanet.camera import StereoCamera
-from aanet.data.images import AnyImage, decode_image
 from aanet.errors import AanetError
+from aanet.geometry.calibration import StereoRectifier, load_calibration
+from aanet.geometry.camera import StereoCamera
+from aanet.io.images import AnyImage, decode_image
 from aanet.web.errors import ServiceError, unusable
 
 IMAGE_KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "PPM")

@@ -13,8 +13,8 @@ from aanet.data.datasets.kitti import Kitti2012, Kitti2015
 from aanet.data.datasets.middlebury import Middlebury, Middlebury2006
 from aanet.data.datasets.mixed import Mixed, PairSource
 from aanet.data.datasets.sceneflow import SceneFlow
-from aanet.data.images import PathLike
 from aanet.errors import AanetError
+from aanet.io.images import PathLike
 
 __all__ = [
     "DATASETS",

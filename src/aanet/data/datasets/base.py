@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from aanet.data.files import read_disparity
-from aanet.data.images import PathLike, as_rgb8, read_image
 from aanet.data.layout import Captures, Group, companion, expected, find, require_root
-from aanet.data.sample import FloatMap, Image, Mask, StereoSample
+from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
+from aanet.io.disparity import read_disparity
+from aanet.io.images import PathLike, as_rgb8, read_image
+from aanet.typing import FloatMap, Image, Mask
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def read_rgb(path: Path) -> Image:
 
 
 def read_mask(path: Path) -> Image:
-    """Read an 8-bit mask [H, W]; of a coloured one the first channel."""
+    """Read an 8-bit mask [H, W]; of a colored one the first channel."""
     return read_rgb(path)[:, :, 0]
 
 

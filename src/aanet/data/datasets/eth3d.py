@@ -1,10 +1,10 @@
-"""ETH3D's low-resolution two-view benchmark: grey images, semi-dense ground truth."""
+"""ETH3D's low-resolution two-view benchmark: gray images, semi-dense ground truth."""
 
 from __future__ import annotations
 
 from aanet.data.datasets.base import StereoDataset, one_of
-from aanet.data.images import PathLike
 from aanet.data.layout import LAYOUTS
+from aanet.io.images import PathLike
 
 
 class Eth3d(StereoDataset):

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from aanet.data.datasets.base import Pair, StereoDataset, one_of, read_mask
-from aanet.data.images import PathLike
 from aanet.data.layout import LAYOUTS, Group
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
+from aanet.io.images import PathLike
 
 COLUMNS = ("left", "right", "disparity", "mask")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aanet.data.datasets.base import Pair, StereoDataset, known_disparity, one_of
-from aanet.data.files import read_disparity
-from aanet.data.images import PathLike
 from aanet.data.layout import LAYOUTS, Group, find
-from aanet.data.sample import FloatMap, Mask
+from aanet.io.disparity import read_disparity
+from aanet.io.images import PathLike
+from aanet.typing import FloatMap, Mask
 
 
 class Kitti(StereoDataset):
@@ -54,7 +54,7 @@ class Kitti2015(Kitti):
 class Kitti2012(Kitti):
     """The 194 training pairs of KITTI 2012 (`train` 154, `val` 40, `all` 194) or its 195 test pairs.
 
-    In colour (`colored_0`) if that is there, else in grey (`image_0`).
+    In color (`colored_0`) if that is there, else in gray (`image_0`).
     """
 
     EXTRA_VALIDATION_FRAME = "000193"
@@ -62,6 +62,6 @@ class Kitti2012(Kitti):
     def __init__(self, root: PathLike, split: str = "train", pseudo_labels: bool = False) -> None:
         one_of("kitti2012", split, self.SPLITS, "split")
         wanted = "test" if split == "test" else "train"
-        colour, grey = (group for group in LAYOUTS["kitti2012"].groups if group.split == wanted)
-        group = colour if find(Path(root), colour.left) or not find(Path(root), grey.left) else grey
+        color, gray = (group for group in LAYOUTS["kitti2012"].groups if group.split == wanted)
+        group = color if find(Path(root), color.left) or not find(Path(root), gray.left) else gray
         super().__init__("kitti2012", root, split, (group,), pseudo_labels)

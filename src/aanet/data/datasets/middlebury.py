@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from aanet.data.datasets.base import Pair, StereoDataset, known_disparity, one_of
-from aanet.data.files import read_disparity
-from aanet.data.images import PathLike, read_image
 from aanet.data.layout import LAYOUTS
-from aanet.data.sample import FloatMap, Mask
 from aanet.errors import AanetError
+from aanet.io.disparity import read_disparity
+from aanet.io.images import PathLike, read_image
+from aanet.typing import FloatMap, Mask
 
 
 class Middlebury(StereoDataset):
@@ -58,7 +58,7 @@ class Middlebury2006(StereoDataset):
         if pair.disparity.name == "disp0.png":
             return known_disparity(read_disparity(pair.disparity, scale=self.scale))
         stored = read_image(pair.disparity)
-        if stored.ndim == 3:  # some of 2003 are grey pictures stored in three equal channels
+        if stored.ndim == 3:  # some of 2003 are gray pictures stored in three equal channels
             stored = stored[:, :, 0]
         scale = self.scale or _published_scale(pair, stored.shape[0], stored.shape[1])
         return known_disparity((stored / scale).astype(np.float32))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aanet.data.datasets.base import StereoDataset, one_of
-from aanet.data.images import PathLike
 from aanet.data.layout import LAYOUTS, Group, find
 from aanet.errors import AanetError
+from aanet.io.images import PathLike
 
 SUBSETS = ("FlyingThings3D", "Monkaa", "Driving")
 

@@ -15,7 +15,7 @@ from aanet.models.layers import Bottleneck, DeformConv2d, conv2d, conv_norm, lea
 
 
 class IntraScaleAggregation(Bottleneck):
-    """ISA: a bottleneck that keeps one channel per candidate; `window` samples the neighbourhood (eq. 4)."""
+    """ISA: a bottleneck that keeps one channel per candidate; `window` samples the neighborhood (eq. 4)."""
 
     def __init__(self, candidates: int, window: nn.Module) -> None:
         super().__init__(candidates, candidates, candidates, window)

@@ -56,9 +56,9 @@ class AANetFeatures(FeatureExtractor):
             ]
         )
         self.pyramid = FeaturePyramid([128, 256, 512], 128)
-        self._initialise()
+        self._initialize()
 
-    def _initialise(self) -> None:
+    def _initialize(self) -> None:
         """As in ResNet, a plain bottleneck starts as its shortcut: its last batch norm is zero."""
         for module in self.stages.modules():
             if isinstance(module, nn.Conv2d) and module.bias is None:

@@ -3,14 +3,14 @@
 from aanet.models.refinement.convex import ConvexRefinement, convex_upsample
 from aanet.models.refinement.hierarchical import HierarchicalRefinement, NoRefinement
 from aanet.models.refinement.residual import (
-    ColourRefinement,
+    ColorRefinement,
     WarpedRefinement,
     hourglass_refinement,
     stereodrnet_refinement,
 )
 
 __all__ = [
-    "ColourRefinement",
+    "ColorRefinement",
     "ConvexRefinement",
     "HierarchicalRefinement",
     "NoRefinement",

@@ -45,7 +45,7 @@ class WarpedRefinement(nn.Module):
         return F.relu(disparity + self.residual(self.body(x))).squeeze(1)
 
 
-class ColourRefinement(nn.Module):
+class ColorRefinement(nn.Module):
     """StereoNet's refinement: the disparity and the left image, no warping."""
 
     def __init__(self) -> None:

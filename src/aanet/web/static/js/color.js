@@ -1,8 +1,8 @@
-// Values to colours: the same ramp as in the files that the package writes.
+// Values to colors: the same ramp as in the files that the package writes.
 
 let ramp = null; // 256 × RGB, near is red and far is blue
 const UNKNOWN = [48, 48, 48];
-const HIDDEN = [232, 62, 208]; // magenta: no colour of the ramp comes near it
+const HIDDEN = [232, 62, 208]; // magenta: no color of the ramp comes near it
 
 export function setRamp(colors) {
   ramp = colors;
@@ -25,7 +25,7 @@ export function colorOf(value, [low, high]) {
   return ramp[Math.min(255, Math.max(0, Math.round((255 * (value - low)) / (high - low))))];
 }
 
-/** Paint one colour for each pixel; `pick(i)` gives RGB. */
+/** Paint one color for each pixel; `pick(i)` gives RGB. */
 export function paint(canvas, width, height, pick) {
   canvas.width = width;
   canvas.height = height;
@@ -41,11 +41,11 @@ export function paint(canvas, width, height, pick) {
   context.putImageData(image, 0, 0);
 }
 
-const grey = Array.from({ length: 256 }, (_, level) => [level, level, level]);
+const gray = Array.from({ length: 256 }, (_, level) => [level, level, level]);
 
 export const pickers = {
   disparity: (result, range) => (i) => colorOf(result.disparity[i], range),
-  confidence: (result) => (i) => grey[Math.round(255 * Math.min(1, Math.max(0, result.confidence[i])))],
+  confidence: (result) => (i) => gray[Math.round(255 * Math.min(1, Math.max(0, result.confidence[i])))],
   check: (result, range) => (i) => (result.occlusion[i] ? HIDDEN : colorOf(result.disparity[i], range)),
   left: (result) => (i) => result.left.subarray(3 * i, 3 * i + 3),
 };

@@ -19,7 +19,7 @@ export async function encodePng16(values, width, height) {
   const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
-  header.set([16, 0, 0, 0, 0], 8); // 16 bits of grey
+  header.set([16, 0, 0, 0, 0], 8); // 16 bits of gray
   const deflated = await new Response(
     new Blob([rows]).stream().pipeThrough(new CompressionStream("deflate")),
   ).arrayBuffer();
@@ -70,12 +70,12 @@ export function encodeNpy(values, width, height) {
   return new Blob([start, header, values]);
 }
 
-/** Coloured points as binary PLY; `cloud` has positions [3N], colors [3N] and the indices to keep. */
+/** Colored points as binary PLY; `cloud` has positions [3N], colors [3N] and the indices to keep. */
 export function encodePly(positions, colors, kept) {
   const header = [
     "ply",
     "format binary_little_endian 1.0",
-    "comment metres in the frame of the left camera: x right, y down, z forward",
+    "comment meters in the frame of the left camera: x right, y down, z forward",
     `element vertex ${kept.length}`,
     ...["x", "y", "z"].map((name) => `property float ${name}`),
     ...["red", "green", "blue"].map((name) => `property uchar ${name}`),

@@ -1,6 +1,6 @@
-// Disparity to metres and points, as `docs/conventions.md` defines them.
+// Disparity to meters and points, as `docs/conventions.md` defines them.
 
-/** Metres of a disparity, or NaN at and beyond infinity. */
+/** Meters of a disparity, or NaN at and beyond infinity. */
 export function depthOf(camera, disparity) {
   const doffs = camera.cx_right === null ? 0 : camera.cx_right - camera.cx;
   const above = disparity + doffs;
@@ -20,9 +20,9 @@ export function assumedCamera(result) {
   };
 }
 
-const EDGE = 0.03; // of the depth: a larger step to a neighbour is an edge, not a surface
+const EDGE = 0.03; // of the depth: a larger step to a neighbor is an edge, not a surface
 
-/** Points of every `step`-th pixel: positions, colours, confidence, and whether they lie on a surface. */
+/** Points of every `step`-th pixel: positions, colors, confidence, and whether they lie on a surface. */
 export function pointsOf(result, camera, maxPoints) {
   const step = Math.ceil(Math.sqrt((result.width * result.height) / maxPoints));
   const columns = Math.floor((result.width - 1) / step) + 1;

@@ -124,7 +124,7 @@ function showFacts(result) {
     Engine: result.engine,
     Size: `${result.width} × ${result.height}`,
     Time: `${result.seconds.toFixed(2)} s`,
-    Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none: no metres",
+    Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none: no meters",
   };
   $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
     const row = document.createElement("div");
@@ -133,7 +133,7 @@ function showFacts(result) {
     return row;
   }));
   document.querySelector("[data-file=ply]").disabled = !result.camera;
-  document.querySelector("[data-file=ply]").title = result.camera ? "" : "Points in metres need a calibration.";
+  document.querySelector("[data-file=ply]").title = result.camera ? "" : "Points in meters need a calibration.";
 }
 
 const view = () => document.querySelector("[name=view]:checked").value;

@@ -1,4 +1,4 @@
-// The flat view: a coloured map with its scale, the value under the pointer, and a second picture to wipe over it.
+// The flat view: a colored map with its scale, the value under the pointer, and a second picture to wipe over it.
 import { colorOf, paint, pickers, ticks } from "./color.js";
 import { depthOf } from "./geometry.js";
 

@@ -1,0 +1,65 @@
+"""ONNX Runtime, for `.onnx` files written by `aanet export`; needs neither torch nor onnx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from aanet.engines.openvino.engine import threads_of_environment
+from aanet.errors import AanetError
+from aanet.inference import memory
+from aanet.inference.description import Description, parse
+from aanet.inference.spec import Maps
+from aanet.typing import FloatMap
+
+try:
+    import onnxruntime
+except ImportError as error:
+    raise AanetError(
+        "An .onnx file needs ONNX Runtime, which is not installed; get it with `pip install aanet[export]`."
+    ) from error
+
+_ERRORS_ONLY = 3
+
+
+class OnnxRuntimeEngine:
+    """An ONNX model of any size on the CPU."""
+
+    name = "onnxruntime"
+
+    def __init__(self, path: Path, threads: int | None = None) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or threads_of_environment() or 0
+        options.log_severity_level = _ERRORS_ONLY
+        try:
+            self._session = onnxruntime.InferenceSession(
+                path.read_bytes(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # the runtime's errors have no base of their own
+            raise _explained(path, error) from error
+        self.exported: Description = parse(self._session.get_modelmeta().custom_metadata_map, path)
+        self.facts = self.exported.facts
+        self.description = f"ONNX Runtime {onnxruntime.__version__}, float32, cpu"
+
+    def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
+        """See `Engine`."""
+        pair = {"left": np.ascontiguousarray(left), "right": np.ascontiguousarray(right)}
+        disparity, confidence = self._session.run(["disparity", "confidence"], pair)
+        return disparity, confidence
+
+    def available_memory(self) -> int:
+        """Bytes of main memory."""
+        return memory.available_memory()
+
+
+def _explained(path: Path, error: Exception) -> AanetError:
+    """What a user can do about a file that the runtime refuses."""
+    reason = str(error).strip()
+    version = onnxruntime.__version__
+    if "DeformConv" in reason or "opset" in reason.lower():
+        return AanetError(
+            f"ONNX Runtime {version} is too old for {path}, which uses DeformConv of opset 19; "
+            "export it with --deform decomposed, or install a newer onnxruntime."
+        )
+    return AanetError(f"{path} cannot be opened by ONNX Runtime {version}: {reason.splitlines()[0]}")

@@ -1,0 +1,136 @@
+"""Converted networks on disk: found again by content, whole or absent, safe with several processes at once.
+
+The folder is `$AANET_CACHE`, or what the system keeps for caches: `$XDG_CACHE_HOME/aanet` (`~/.cache/aanet`),
+`~/Library/Caches/aanet` on macOS, `%LOCALAPPDATA%/aanet/Cache` on Windows.  Deleting it costs one conversion.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from aanet.inference.postprocess import Handling
+from aanet.inference.spec import NetworkFacts
+from aanet.io.images import read_bytes
+
+_MODEL, _WEIGHTS, _FACTS = "model.xml", "model.bin", "facts.json"
+KEPT = 16  # converted networks; those that were not used for the longest time make room
+_log = logging.getLogger(__name__)
+
+
+class Converted(NamedTuple):
+    """A network as OpenVINO reads it."""
+
+    model: Path
+    facts: NetworkFacts
+
+
+def cache_folder() -> Path:
+    """Return the folder of everything that can be made again."""
+    chosen = os.environ.get("AANET_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "aanet"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "aanet" / "Cache"
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "aanet"
+
+
+def key_of(weights: Path, max_disparity: int | None, converter: str) -> str:
+    """Return the name under which a converted file of weights is kept: all that decides the result is in it.
+
+    Args:
+        weights: The file; its content counts, not its name.
+        max_disparity: What replaces the file's own, if anything does.
+        converter: Name and version of what converts.
+    """
+    content = hashlib.sha256(read_bytes(weights, "a file of weights")).hexdigest()
+    parts = (content, str(max_disparity), converter, _code())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def load(key: str) -> Converted | None:
+    """Return what is kept under a key; None if there is nothing, or if it is damaged."""
+    folder = cache_folder() / "openvino" / key
+    try:
+        content = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+        whole = all((folder / name).stat().st_size == size for name, size in content["bytes"].items())
+        with contextlib.suppress(OSError):  # another user's folder may be read, not marked as used
+            os.utime(folder / _FACTS)
+        facts = content["facts"] | {"handling": Handling(**content["facts"]["handling"])}
+        return Converted(folder / _MODEL, NetworkFacts(**facts)) if whole else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def store(key: str, write: Callable[[Path], NetworkFacts]) -> Converted | None:
+    """Keep what `write` makes of the path it is given; None if the folder cannot be written.
+
+    A folder is filled under another name and then renamed: readers see all of it or nothing.  Of two
+    processes that convert at once, the second finds the first one's result in its place and takes that.
+    """
+    target = cache_folder() / "openvino" / key
+    temporary: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{key}."))
+        facts = write(temporary / _MODEL)
+        sizes = {name: (temporary / name).stat().st_size for name in (_MODEL, _WEIGHTS)}
+        content = {"facts": asdict(facts), "bytes": sizes}
+        (temporary / _FACTS).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        _publish(temporary, target)
+        _make_room(target)
+    except OSError as error:
+        _log.warning("The converted network is not kept: %s: %s.", target.parent, error.strerror or error)
+        return None
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return load(key)
+
+
+def _publish(temporary: Path, target: Path) -> None:
+    if load(target.name) is None:  # absent, or damaged
+        shutil.rmtree(target, ignore_errors=True)
+    try:
+        temporary.rename(target)
+    except OSError:
+        if load(target.name) is None:  # not because another process was first
+            raise
+
+
+def _make_room(newest: Path) -> None:
+    """Remove what was used longest ago: every change of weights or code leaves an entry behind."""
+    last_use = {}
+    for facts in newest.parent.glob(f"[!.]*/{_FACTS}"):
+        with contextlib.suppress(OSError):  # another process was faster
+            last_use[facts.parent] = facts.stat().st_mtime
+    last_use.pop(newest, None)
+    for folder in sorted(last_use, key=last_use.__getitem__, reverse=True)[KEPT - 1 :]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of the code that defines the networks: another definition is another converted network."""
+    package = Path(__file__).resolve().parents[2]
+    files = [*(package / "models").rglob("*.py"), *(package / "ops").rglob("*.py")]
+    files += [package / "engines" / name for name in ("graph.py", "openvino/conversion.py")]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Cameras: calibration files, rectification, and metric depth."""

@@ -1,0 +1,103 @@
+"""What an exported file says of itself, in the metadata of its own format.
+
+Readable without torch: a prediction from the file needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aanet.errors import AanetError
+from aanet.inference.postprocess import Handling
+from aanet.inference.spec import NetworkFacts
+from aanet.version import __version__
+
+FORMAT = "aanet-export-1"
+LICENSE = "Apache-2.0"
+DYNAMIC = "dynamic"
+SECTION = "aanet"  # of the runtime information of an OpenVINO model
+ARCHIVE_FILE = "aanet.json"  # inside the archive of a `torch.export` program
+# Constants of the format: what any program that feeds the file must know, whichever network it holds.
+_INTERFACE = {
+    "format": FORMAT,
+    "inputs": "left, right: float32 [B, 3, H, W], RGB in 0 … 1, of a rectified pair",
+    "outputs": "disparity: float32 [B, H, W], pixels, left(x) matches right(x - d); "
+    "confidence: float32 [B, H, W], 0 … 1",
+    "normalization": "inside the graph (ImageNet mean and deviation); feed RGB in 0 … 1",
+    "license": LICENSE,
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """An exported network.
+
+    Attributes:
+        facts: What a matcher must know of it.
+        weights: "sha256:" and the digest of the file of weights it was made of, or "random".
+        size: The height and width it takes, or None if every multiple will do.
+        deformable_convolution: "native", "decomposed", or "none" where the network has none.
+        storage: What weights are stored as, "float32" or "float16"; every number is computed in float32.
+    """
+
+    facts: NetworkFacts
+    weights: str
+    size: tuple[int, int] | None = None
+    deformable_convolution: str = "none"
+    storage: str = "float32"
+
+    def properties(self) -> dict[str, str]:
+        """Return everything as text, as all formats hold it."""
+        return {
+            **_INTERFACE,
+            "network": self.facts.name,
+            "weights": self.weights,
+            "size": DYNAMIC if self.size is None else f"{self.size[0]}x{self.size[1]}",
+            "size_multiple": str(self.facts.size_multiple),
+            "minimum_size": str(self.facts.minimum_size),
+            "max_disparity": str(self.facts.max_disparity),
+            "candidate_step": str(self.facts.candidate_step),
+            "enlarge_to": str(self.facts.handling.enlarge_to),
+            "cut_edges": str(self.facts.handling.cut_edges).lower(),
+            "extend_border": str(self.facts.handling.extend_border).lower(),
+            "deformable_convolution": self.deformable_convolution,
+            "storage": self.storage,
+            "aanet_version": __version__,
+        }
+
+
+def parse(properties: Mapping[str, str], path: Path) -> Description:
+    """Read what `Description.properties` wrote; a plain error if the file is not one of ours."""
+    found = properties.get("format")
+    if found is None:
+        raise AanetError(
+            f"{path} does not say which network it holds; only files written by `aanet export` can be used."
+        )
+    if found != FORMAT:
+        raise AanetError(f"{path} has the format {found}; this version of aanet reads {FORMAT}.")
+    try:
+        height, _, width = properties["size"].partition("x")
+        size = None if properties["size"] == DYNAMIC else (int(height), int(width))
+        return Description(
+            facts=NetworkFacts(
+                name=properties["network"],
+                max_disparity=int(properties["max_disparity"]),
+                candidate_step=int(properties["candidate_step"]),
+                size_multiple=int(properties["size_multiple"]),
+                minimum_size=int(properties["minimum_size"]),
+                handling=Handling(
+                    # A file for one size cannot take another.
+                    enlarge_to=0 if size else int(properties.get("enlarge_to", 0)),
+                    cut_edges=properties.get("cut_edges") == "true",
+                    extend_border=properties.get("extend_border") == "true",
+                ),
+            ),
+            weights=properties["weights"],
+            size=size,
+            deformable_convolution=properties["deformable_convolution"],
+            storage=properties["storage"],
+        )
+    except (KeyError, ValueError) as error:
+        raise AanetError(f"The description inside {path} is damaged: {error}.") from error

@@ -1,0 +1,1 @@
+"""Files in and out: images, disparity, depth, points and lists of pairs."""

@@ -1,0 +1,177 @@
+"""Read and write pictures, with one plain sentence for every way in which a file can be unusable."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from aanet.errors import AanetError
+from aanet.io.atomic import atomic_path
+
+AnyImage = NDArray[
+    np.integer[Any] | np.floating[Any]
+]  # [H, W], [H, W, 3] or [H, W, 4]; uint8, uint16 or float
+PathLike = str | os.PathLike[str]
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+_DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # these hold 16 bits a channel
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_JPEG = b"\xff\xd8\xff"
+_SIGNATURES = (
+    *(_PNG, _JPEG, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8", b"\x76\x2f\x31\x01"),
+    *(f"P{digit}{space}".encode() for digit in "123456" for space in " \n\r\t"),
+)
+
+
+def read_bytes(path: PathLike, expected: str) -> bytes:
+    """The whole content of a file; `expected` ("an image", "a calibration file") goes into the message."""
+    path = Path(path)
+    if path.is_dir():
+        raise AanetError(f"{path} is a folder; expected {expected}.")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise AanetError(f"{path} does not exist; expected {expected}.") from None
+    except OSError as error:
+        raise AanetError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+    if not data:
+        raise AanetError(f"{path} is empty (0 bytes); expected {expected}.")
+    return data
+
+
+def read_image(path: PathLike) -> AnyImage:
+    """The image as stored: [H, W], [H, W, 3] or [H, W, 4], RGB(A) order, depth unchanged."""
+    return decode_image(read_bytes(path, "an image"), str(path))
+
+
+def decode_image(data: bytes, name: str) -> AnyImage:
+    """As `read_image`, from the bytes of a file; `name` is what messages call it."""
+    if not data.startswith(_SIGNATURES):
+        raise AanetError(f"{name} is not an image: its content is {_describe(data)}, whatever its name says.")
+    if not _is_complete(data):
+        raise AanetError(f"{name} is damaged: the image data is cut off or corrupt ({len(data)} bytes).")
+    log_level = cv2.utils.logging.getLogLevel()
+    try:
+        cv2.utils.logging.setLogLevel(0)  # the decoder's own complaints would come before our one sentence
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error:
+        image = None
+    finally:
+        cv2.utils.logging.setLogLevel(log_level)
+    if image is None:
+        raise AanetError(f"{name} is damaged or of a kind that OpenCV cannot decode ({len(data)} bytes).")
+    return _swap_red_and_blue(image)
+
+
+def as_rgb8(image: AnyImage) -> NDArray[np.uint8]:
+    """Any image as uint8 RGB [H, W, 3]: gray is repeated, alpha dropped, more bits rounded away."""
+    rgb = _three_channels(image)
+    if rgb.dtype == np.uint8:
+        return rgb.astype(np.uint8, copy=False)
+    return (_unit_range(rgb) * 255 + 0.5).astype(np.uint8)
+
+
+def as_rgb_float(image: AnyImage) -> NDArray[np.float32]:
+    """Any image as float32 RGB [H, W, 3] in 0..1: gray is repeated, alpha dropped."""
+    return _unit_range(_three_channels(image))
+
+
+def encode_image(image: AnyImage, suffix: str) -> bytes:
+    """The bytes of a gray, RGB or RGBA image (uint8 or uint16) in the format that `suffix` names."""
+    suffix = suffix.lower()
+    if suffix not in IMAGE_SUFFIXES:
+        raise AanetError(f"Cannot write images as {suffix!r}; use one of {', '.join(IMAGE_SUFFIXES)}.")
+    if image.dtype not in (np.uint8, np.uint16) or image.ndim not in (2, 3):
+        raise AanetError(f"Expected a uint8 or uint16 image to write; got {image.dtype} {image.shape}.")
+    if image.dtype == np.uint16 and suffix not in _DEEP_SUFFIXES:
+        raise AanetError(f"{suffix} holds 8 bits a channel; write 16-bit images as .png or .tif.")
+    options = [cv2.IMWRITE_JPEG_QUALITY, 95] if suffix in (".jpg", ".jpeg") else []
+    try:
+        done, encoded = cv2.imencode(suffix, _swap_red_and_blue(image), options)
+    except cv2.error as error:
+        raise AanetError(f"OpenCV cannot write a {image.shape} image as {suffix}: {error.err}.") from error
+    if not done:
+        raise AanetError(f"OpenCV cannot write a {image.shape} image as {suffix}.")
+    return encoded.tobytes()
+
+
+def write_image(path: PathLike, image: AnyImage) -> None:
+    """Write a gray, RGB or RGBA image (uint8 or uint16); the suffix chooses the format."""
+    # Encoded in memory first: OpenCV's own writer does not report a full disk.
+    encoded = encode_image(image, Path(path).suffix)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(encoded)
+
+
+def _swap_red_and_blue(image: AnyImage) -> AnyImage:
+    """RGB(A) from OpenCV's BGR(A), and back; gray images pass."""
+    if image.ndim == 2:
+        return image
+    if image.shape[2] == 1:
+        return image[:, :, 0]
+    order = [2, 1, 0, 3][: image.shape[2]]
+    return np.ascontiguousarray(image[:, :, order])
+
+
+def _three_channels(image: AnyImage) -> AnyImage:
+    if image.ndim == 2:
+        image = image[:, :, None]
+    if image.ndim != 3 or image.shape[2] not in (1, 3, 4) or 0 in image.shape:
+        raise AanetError(f"Expected an image of shape [H, W], [H, W, 3] or [H, W, 4]; got {image.shape}.")
+    if image.shape[2] == 1:
+        return np.repeat(image, 3, axis=2)
+    return image[:, :, :3]
+
+
+def _unit_range(image: AnyImage) -> NDArray[np.float32]:
+    if image.dtype in (np.uint8, np.uint16):
+        largest = np.float32(255 if image.dtype == np.uint8 else 65535)
+        unit: NDArray[np.float32] = np.divide(image, largest, dtype=np.float32)
+        return unit
+    if not np.issubdtype(image.dtype, np.floating):
+        raise AanetError(f"Expected an image of type uint8, uint16 or float; got {image.dtype}.")
+    floats = image.astype(np.float32)
+    low, high = float(floats.min()), float(floats.max())
+    # Interpolation may overshoot a little; 0..255 in floats is a mistake that would go unnoticed.
+    if not (low >= -0.1 and high <= 1.1):
+        raise AanetError(f"Expected a float image with values in 0..1; got {low:.4g} to {high:.4g}.")
+    return np.clip(floats, np.float32(0), np.float32(1))
+
+
+def _describe(data: bytes) -> str:
+    start = data[:400]
+    if all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in start):
+        return f"text ({start[:24].decode().split(chr(10))[0]!r} …)"
+    return f"not one that we know (it begins with {start[:4].hex(' ')})"
+
+
+def _is_complete(data: bytes) -> bool:
+    """Whether a PNG or JPEG reaches its end marker; some OpenCV versions decode a cut file without a word."""
+    if data.startswith(_PNG):
+        return _png_is_complete(data)
+    if data.startswith(_JPEG):
+        # The end marker (FFD9) must follow the last scan (FFDA); a thumbnail inside has its own before that.
+        return data.rfind(b"\xff\xd9") > data.rfind(b"\xff\xda") > 0
+    return True
+
+
+def _png_is_complete(data: bytes) -> bool:
+    """Walk the chunks (length, type, payload, checksum) up to IEND."""
+    at = len(_PNG)
+    while at + 12 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "big")
+        body = memoryview(data)[at + 4 : at + 8 + length]
+        checksum = data[at + 8 + length : at + 12 + length]
+        if len(checksum) < 4 or zlib.crc32(body) != int.from_bytes(checksum, "big"):
+            return False
+        if bytes(body[:4]) == b"IEND":
+            return True
+        at += 12 + length
+    return False

@@ -1,0 +1,276 @@
+"""Finding pairs: two files, folders, patterns, a CSV, two videos or one side-by-side video."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from aanet.errors import AanetError
+from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_bytes, read_image
+
+VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
+
+# How names and folders say which side they are: left, right.
+_SIDES = (
+    *(("left", "right"), ("image_2", "image_3"), ("image_02", "image_03")),
+    *(("im0", "im1"), ("view1", "view5"), ("cam0", "cam1"), ("l", "r")),
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair to match; its images are read when they are wanted."""
+
+    name: str  # with "/" for folders: what its output files begin with
+    load: Callable[[], tuple[AnyImage, AnyImage]] = field(repr=False)
+
+
+@dataclass
+class Pairs:
+    """What was found, in order."""
+
+    pairs: Callable[[], Iterator[Pair]]
+    total: int | None  # None: a video that does not say
+    unmatched: list[str] = field(default_factory=list)  # files of one side without a partner
+
+    def __iter__(self) -> Iterator[Pair]:
+        return self.pairs()
+
+
+def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | None = None) -> Pairs:
+    """Find the pairs that one or two arguments of a command line mean.
+
+    Args:
+        left: A left image, folder, pattern such as `scene/*_left.png`, or video.  Without `right`: a CSV file
+            with the columns left and right, a folder that holds both sides, or a side-by-side video.
+        right: The same for the right side.
+    """
+    first, second = os.fspath(left), None if right is None else os.fspath(right)
+    kinds = [_kind(source) for source in (first, second) if source is not None]
+    if second is not None:
+        if kinds[0] != kinds[1]:
+            raise AanetError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
+        return _BOTH[kinds[0]](first, second)
+    if kinds[0] not in _ALONE:
+        raise AanetError(f"{first} is {kinds[0]} of one side; give that of the right side too.")
+    return _ALONE[kinds[0]](first)
+
+
+def _kind(source: str) -> str:
+    path, suffix = Path(source), Path(source).suffix.lower()
+    if path.is_dir():
+        return "a folder"
+    if not path.exists() and glob.has_magic(source):
+        return "a pattern"
+    if suffix == ".csv":
+        return "a CSV file"
+    return "a video" if suffix in VIDEO_SUFFIXES else "an image"
+
+
+def _from_images(left: str, right: str) -> Pairs:
+    return _of_files([(Path(left), Path(right))])
+
+
+def _from_two_tables(left: str, right: str) -> Pairs:
+    raise AanetError(f"A CSV file holds both sides; give {left} or {right} alone.")
+
+
+def _from_folders(left: str, right: str) -> Pairs:
+    sides = [_images_in(Path(folder)) for folder in (left, right)]
+    return _match_names(sides[0], sides[1], f"the images of {left} and {right}")
+
+
+def _from_patterns(left: str, right: str) -> Pairs:
+    sides = []
+    for pattern in (left, right):
+        # Path.glob takes no absolute pattern.
+        found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        wild = re.compile(_as_regex(pattern))
+        matches = [(wild.fullmatch(Path(file).as_posix()), Path(file)) for file in found]
+        sides.append({"/".join(match.groups()): file for match, file in matches if match})
+        if not sides[-1]:
+            raise AanetError(f"No file matches {pattern}.")
+    return _match_names(sides[0], sides[1], f"the files of {left} and {right}")
+
+
+def _as_regex(pattern: str) -> str:
+    """The pattern as a regular expression with a group for each wildcard."""
+    wildcards = {"**": "(.*)", "*": "([^/]*)", "?": "([^/])"}
+    parts = re.split(r"(\*\*|\*|\?|\[[^]]*\])", pattern.replace(os.sep, "/"))
+    wildcards |= {part: f"({part.replace('[!', '[^')})" for part in parts if part.startswith("[")}
+    return "".join(wildcards.get(part, re.escape(part)) for part in parts)
+
+
+def _from_folder(folder: str) -> Pairs:
+    """A folder of both sides, told by files (a_left.png, a_right.png) or folders (left/a.png …)."""
+    root = Path(folder)
+    images = {file.relative_to(root): file for file in sorted(root.rglob("*")) if _is_image(file)}
+    for names in _SIDES:
+        sides: list[dict[str, Path]] = [{}, {}]
+        for name, file in images.items():
+            for side, found in zip(names, sides, strict=True):
+                if (common := _without_side(name, side)) is not None:
+                    found[common] = file
+        if sides[0].keys() & sides[1].keys():
+            return _match_names(sides[0], sides[1], f"the images of {folder}")
+    expected = "folders left and right, image_2 and image_3, or names such as a_left.png and a_right.png"
+    raise AanetError(f"{folder} holds no pairs among its {len(images)} images; expected {expected}.")
+
+
+def _without_side(path: Path, side: str) -> str | None:
+    """The path with the word `side` replaced by a blank; None unless it occurs as a word of its own."""
+    end = "[A-Za-z]" if side[-1].isalpha() else "[A-Za-z0-9]"  # left01 is left, image_20 is not image_2
+    word = re.compile(rf"(?<![A-Za-z]){side}(?!{end})", re.IGNORECASE)
+    stem = path.with_suffix("").as_posix()
+    return word.sub(" ", stem) if word.search(stem) else None
+
+
+def _images_in(folder: Path) -> dict[str, Path]:
+    """The images of a folder by their names without suffix and side."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        if _is_image(file):
+            blanks = [_without_side(Path(file.name), side) for names in _SIDES for side in names]
+            found[next((blank for blank in blanks if blank is not None), file.stem)] = file
+    if not found:
+        raise AanetError(f"{folder} holds no images.")
+    return found
+
+
+def _is_image(file: Path) -> bool:
+    return file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+
+
+def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pairs:
+    both = [name for name in left if name in right]
+    if not both:
+        examples = f"{next(iter(left.values())).name} and {next(iter(right.values())).name}"
+        raise AanetError(f"The names of {what} do not match: {examples}, for example, are no pair.")
+    alone = [
+        str(file)
+        for one, other in ((left, right), (right, left))
+        for name, file in one.items()
+        if name not in other
+    ]
+    found = _of_files([(left[name], right[name]) for name in both])
+    found.unmatched = alone
+    return found
+
+
+def _from_table(table: str) -> Pairs:
+    text = read_bytes(table, "a CSV file of pairs").decode("utf-8-sig", "replace")
+    reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
+    if not {"left", "right"} <= set(reader.fieldnames or ()):
+        raise AanetError(f"{table} needs a first line with the columns left and right.")
+    base = Path(table).parent
+    files = []
+    for row in reader:
+        if not (row["left"] and row["right"]):
+            raise AanetError(f"{table}, line {reader.line_num}: expected a left and a right file.")
+        files.append((base / row["left"], base / row["right"]))
+    if not files:
+        raise AanetError(f"{table} lists no pairs.")
+    return _of_files(files)
+
+
+def _of_files(files: list[tuple[Path, Path]]) -> Pairs:
+    names = _names([left for left, _ in files])
+    pairs = [Pair(name, partial(_read, *both)) for name, both in zip(names, files, strict=True)]
+    return Pairs(lambda: iter(pairs), len(pairs))
+
+
+def _read(left: Path, right: Path) -> tuple[AnyImage, AnyImage]:
+    return read_image(left), read_image(right)
+
+
+def _names(files: list[Path]) -> list[str]:
+    """Names that differ: each path from the folder that all have in common, without its suffix."""
+    if len({file.stem for file in files}) == len(files):
+        return [file.stem for file in files]
+    common = Path(os.path.commonpath([file.absolute().parent for file in files]))
+    names = [file.absolute().relative_to(common).with_suffix("").as_posix() for file in files]
+    if len(set(names)) < len(names):  # one image in several pairs, or two of one name and another suffix
+        return [f"{index:06d}_{Path(name).name}" for index, name in enumerate(names)]
+    return names
+
+
+def _from_videos(left: str, right: str) -> Pairs:
+    totals = [_frame_count(video) for video in (left, right)]
+
+    def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
+        return zip(_frames(left), _frames(right), strict=False)  # the shorter one ends both
+
+    return _of_frames(frames, None if None in totals else min(total for total in totals if total is not None))
+
+
+def _from_wide_video(video: str) -> Pairs:
+    def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
+        for frame in _frames(video):
+            half = frame.shape[1] // 2
+            yield frame[:, :half], frame[:, half : 2 * half]
+
+    return _of_frames(frames, _frame_count(video))
+
+
+def _of_frames(frames: Callable[[], Iterator[tuple[AnyImage, AnyImage]]], total: int | None) -> Pairs:
+    def named() -> Iterator[Pair]:
+        for index, pair in enumerate(frames()):
+            yield Pair(f"frame_{index:06d}", partial(_as_it_is, pair))
+
+    return Pairs(named, total)
+
+
+def _as_it_is(pair: tuple[AnyImage, AnyImage]) -> tuple[AnyImage, AnyImage]:
+    return pair
+
+
+def _frame_count(video: str) -> int | None:
+    capture = _open_video(video)
+    count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
+    capture.release()
+    return count if count > 0 else None
+
+
+def _frames(video: str) -> Iterator[AnyImage]:
+    capture = _open_video(video)
+    try:
+        while True:
+            more, frame = capture.read()
+            if not more:
+                return
+            yield np.ascontiguousarray(frame[:, :, ::-1])
+    finally:
+        capture.release()
+
+
+def _open_video(video: str) -> cv2.VideoCapture:
+    if not Path(video).is_file():
+        raise AanetError(f"{video} does not exist; expected a video.")
+    capture = cv2.VideoCapture(video)
+    if not capture.isOpened():
+        raise AanetError(f"{video} is damaged or no video that OpenCV can decode.")
+    return capture
+
+
+_BOTH: dict[str, Callable[[str, str], Pairs]] = {
+    "an image": _from_images,
+    "a folder": _from_folders,
+    "a pattern": _from_patterns,
+    "a video": _from_videos,
+    "a CSV file": _from_two_tables,
+}
+_ALONE: dict[str, Callable[[str], Pairs]] = {
+    "a CSV file": _from_table,
+    "a folder": _from_folder,
+    "a video": _from_wide_video,
+}

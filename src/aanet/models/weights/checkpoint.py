@@ -1,0 +1,206 @@
+"""Weights: a name, a file of ours or a file of the authors → a network with exactly those weights.
+
+Our format is safetensors. Its metadata says how to build the network (`architecture`), what its inputs are
+normalized with (`normalization`) and what is known of its training (`facts`), so that a file needs no flags.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from aanet.errors import AanetError
+from aanet.inference.postprocess import Handling
+from aanet.io.atomic import atomic_path
+from aanet.models import zoo
+from aanet.models.network import IMAGENET_MEAN, IMAGENET_STD, Architecture, StereoNetwork
+from aanet.models.weights import files, official
+from aanet.version import __version__
+
+FORMAT = "aanet-1"
+NORMALIZATION = {"mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}
+
+
+@dataclass
+class Checkpoint:
+    """Weights with everything that is known about them."""
+
+    architecture: Architecture
+    state: dict[str, Tensor]
+    facts: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
+
+    def network(self, training_heads: bool | None = None) -> StereoNetwork:
+        """Build the network and load the weights strictly.
+
+        Args:
+            training_heads: False leaves the heads that only training needs out; None keeps what the file has.
+        """
+        wanted = self.architecture.training_heads if training_heads is None else training_heads
+        if wanted and not self.architecture.training_heads:
+            raise AanetError(f"{self.source} holds no training heads; load it without them.")
+        with torch.device("meta"):  # no need for random weights that are replaced at once
+            network = zoo.card(self.architecture.builder).build(self.architecture.max_disparity, wanted)
+        zoo.regress_by(network, self.architecture.regression)
+        state = self.state
+        if self.architecture.training_heads and not wanted:
+            heads = _head_keys(self.architecture)
+            state = {key: value for key, value in state.items() if key not in heads}
+        _check_state(network, state, self.source)
+        network.load_state_dict(state, assign=True)
+        network.handling = Handling.from_facts(self.facts, self.source)
+        return zoo.to_channels_last(network).eval()
+
+
+def load(source: str | os.PathLike[str], training_heads: bool | None = None) -> StereoNetwork:
+    """Load a network, in evaluation mode, from a bundled name, a file of ours or a file of the authors."""
+    return read(source).network(training_heads)
+
+
+def read(source: str | os.PathLike[str]) -> Checkpoint:
+    """Read weights from a bundled name (`aanet`, `aanet:kitti15`), a file of ours or one of the authors."""
+    path = files.find(source)
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+            size = path.stat().st_size
+    except OSError as error:
+        raise AanetError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+    # A safetensors file starts with the length of its header, which may look like the start of a pickle.
+    header = int.from_bytes(start[:8], "little")
+    if start[8:9] == b"{" and header <= size - 8:
+        return _read_safetensors(path)
+    if start[:2] == b"PK" or start[:1] == b"\x80":
+        return _read_pickle(path)
+    if start[8:9] == b"{":
+        return _read_safetensors(path)  # which says that it is damaged
+    raise AanetError(f"{path} is neither a safetensors file nor a PyTorch checkpoint.")
+
+
+def save(
+    network: StereoNetwork,
+    path: str | os.PathLike[str],
+    facts: dict[str, Any] | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Write a network in our format, whole or not at all.
+
+    Args:
+        network: What to write.
+        path: Where; an older file there survives any failure.
+        facts: Anything worth knowing of its training, as JSON holds it.
+        dtype: What kernels are stored as: float32, or float16 for half the size; loading brings it back to
+            float32. Biases and the statistics of batch norms, which half precision cannot hold, keep theirs.
+    """
+    state = {
+        key: (value.to(dtype) if value.dim() > 1 else value).detach().cpu().contiguous()
+        for key, value in network.state_dict().items()
+    }
+    asked = {} if network.handling == Handling() else asdict(network.handling)
+    write(Checkpoint(network.architecture, state, asked | (facts or {})), path)
+
+
+def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
+    """Write a checkpoint in our format, whole or not at all."""
+    metadata = {
+        "format": FORMAT,
+        "architecture": json.dumps(asdict(checkpoint.architecture)),
+        "normalization": json.dumps(NORMALIZATION),
+        "facts": json.dumps(checkpoint.facts),
+        "aanet_version": __version__,
+    }
+    content = safetensors.torch.save(checkpoint.state, metadata)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _read_safetensors(path: Path) -> Checkpoint:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dictionary
+    except (safetensors.SafetensorError, OSError) as error:
+        raise AanetError(f"{path} is damaged or not a safetensors file ({error}).") from error
+    state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
+    if metadata.get("format") != FORMAT:
+        return _from_official(state, str(path))
+    try:
+        architecture = Architecture(**json.loads(metadata["architecture"]))
+        normalization = json.loads(metadata["normalization"])
+        facts = json.loads(metadata["facts"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise AanetError(f"The metadata of {path} is incomplete or damaged.") from error
+    if normalization != NORMALIZATION:
+        raise AanetError(f"{path} expects images normalized with {normalization}, which is not supported.")
+    return Checkpoint(architecture, state, facts, str(path))
+
+
+def _read_pickle(path: Path) -> Checkpoint:
+    damaged = AanetError(f"{path} is damaged: it ends too early or is no PyTorch checkpoint.")
+    with path.open("rb") as file:
+        if file.read(2) == b"PK" and not zipfile.is_zipfile(path):
+            raise damaged
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise AanetError(
+            f"{path} holds more than weights, and loading it could run code from the file; it is refused."
+        ) from error
+    except Exception as error:  # a damaged pickle is a damaged program: it may fail in any way
+        raise damaged from error
+    return _from_official(_unwrap(content, path), str(path))
+
+
+def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
+    """Return the state dict of a checkpoint that may wrap it."""
+    if isinstance(content, dict):
+        for key in ("state_dict", "model"):
+            if isinstance(content.get(key), dict):
+                content = content[key]
+                break
+    if not isinstance(content, dict) or not content:
+        raise AanetError(f"{path} holds no weights.")
+    if not all(isinstance(value, Tensor) for value in content.values()):
+        raise AanetError(f"{path} holds other things than weights where weights were expected.")
+    return {str(key): value for key, value in content.items()}
+
+
+def _from_official(state: dict[str, Tensor], source: str) -> Checkpoint:
+    state = {key.removeprefix("module."): value for key, value in state.items()}  # from data parallelism
+    try:
+        layout = official.recognize(state)
+    except AanetError as error:
+        raise AanetError(f"{source}: {error}") from error
+    architecture = Architecture(layout.name, layout.max_disparity, layout.training_heads)
+    renamed = {layout.keys[key]: value for key, value in state.items()}
+    return Checkpoint(architecture, renamed, {"origin": "the authors of AANet"}, source)
+
+
+def _head_keys(architecture: Architecture) -> set[str]:
+    """The keys that only the training heads need."""
+    with torch.device("meta"):
+        builder = zoo.card(architecture.builder).build
+        with_heads = builder(architecture.max_disparity, True).state_dict()
+        without = builder(architecture.max_disparity, False).state_dict()
+    return with_heads.keys() - without.keys()
+
+
+def _check_state(network: StereoNetwork, state: dict[str, Tensor], source: str) -> None:
+    expected = {key: tuple(value.shape) for key, value in network.state_dict().items()}
+    found = {key: tuple(value.shape) for key, value in state.items()}
+    differences = official.differences(expected, found)
+    if differences:
+        raise AanetError(
+            f"{source} says it holds {network.architecture.builder}, but differs in: "
+            f"{official.summary(differences)}."
+        )

@@ -1,0 +1,20 @@
+"""A procedural stereo world: rooms, streets, table tops and cut-out photographs with exact disparity.
+
+`SyntheticWorld` is the dataset; `render_scene` gives the clean pair of one scene before the camera's effects.
+"""
+
+from __future__ import annotations
+
+from aanet.synthetic.render import RenderedPair, render_scene
+from aanet.synthetic.surfaces import Scene, Surface
+from aanet.synthetic.world import KIND_WEIGHTS, SyntheticWorld, prepare_worker
+
+__all__ = [
+    "KIND_WEIGHTS",
+    "RenderedPair",
+    "Scene",
+    "Surface",
+    "SyntheticWorld",
+    "prepare_worker",
+    "render_scene",
+]

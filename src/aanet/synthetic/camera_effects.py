@@ -1,0 +1,133 @@
+"""What two real cameras add to a scene: exposure, color, blur, noise, vignetting, JPEG and misalignment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from aanet.typing import FloatMap, Image
+
+NOISE_LENGTH = 1 << 21
+MIDDLE_GRAY = 112.0
+DARK, GLARING = 0.08, 0.08  # shares of pairs
+
+
+@dataclass(frozen=True)
+class CameraEffects:
+    """The state of one camera; `identity()` leaves a picture as it is."""
+
+    gain: tuple[float, float, float]
+    gamma: float
+    blur: float  # px
+    read_noise: float  # gray levels
+    shot_noise: float  # gray levels at full white
+    vignetting: float  # darkening in the corners, 0..1
+    jpeg_quality: int  # 0: none
+    vertical_shift: float  # px
+
+    @staticmethod
+    def identity() -> CameraEffects:
+        """A perfect camera."""
+        return CameraEffects((1.0, 1.0, 1.0), 1.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0)
+
+
+def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:
+    """A left camera, and a right one of the same make that differs a little, now and then a lot.
+
+    `brightness` is the mean of the scene; the exposure draws it toward middle gray, as a light meter does.
+    """
+    metered = np.clip(MIDDLE_GRAY / max(brightness, 1.0), 0.75, 2.2)
+    light, amplifier_noise = _draw_light(rng)
+    exposure = metered * light * np.exp(rng.normal(0.0, 0.2))
+    cast = np.exp(rng.normal(0.0, 0.05, 3))
+    gain = exposure * cast
+    noise = float(rng.choice([0.3, 1.0, 2.5, 5.0], p=[0.3, 0.4, 0.2, 0.1]))
+    left = CameraEffects(
+        gain=(gain[0], gain[1], gain[2]),
+        gamma=float(np.exp(rng.normal(0.0, 0.15))),
+        blur=float(rng.choice([0.0, 0.45, 0.6, 0.9], p=[0.35, 0.3, 0.25, 0.1])),
+        read_noise=noise * rng.uniform(0.3, 1.0) + amplifier_noise,
+        shot_noise=noise * rng.uniform(0.3, 1.5),
+        vignetting=float(max(rng.normal(0.0, 0.15), 0.0)),
+        jpeg_quality=int(rng.integers(55, 97)) if rng.random() < 0.3 else 0,
+        vertical_shift=0.0,
+    )
+    apart = float(rng.choice([0.005, 0.03, 0.12], p=[0.4, 0.45, 0.15]))
+    other = np.array(left.gain) * np.exp(rng.normal(0.0, apart) + rng.normal(0.0, apart / 3, 3))
+    right = replace(
+        left,
+        gain=(other[0], other[1], other[2]),
+        gamma=left.gamma * float(np.exp(rng.normal(0.0, apart / 2))),
+        blur=left.blur if rng.random() < 0.8 else left.blur + float(rng.uniform(0.0, 0.4)),
+        vertical_shift=float(rng.uniform(-0.5, 0.5)) if rng.random() < 0.3 else 0.0,
+    )
+    return left, right
+
+
+def _draw_light(rng: np.random.Generator) -> tuple[float, float]:
+    """By how much the light meter was misled (a tunnel, white walls), and gray levels of added noise.
+
+    In the dark an amplifier makes up for some of the missing light, and amplifies its noise as well.
+    """
+    chance, place = rng.random(), rng.random()
+    if chance < DARK:
+        return float(0.04 ** (1.0 - place) * 0.5**place), float(rng.uniform(0.5, 5.0))
+    return (1.5 + 1.5 * place, 0.0) if chance < DARK + GLARING else (1.0, 0.0)
+
+
+def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> Image:
+    """The 8-bit picture a camera takes of a clean view in 0..255, [H, W, 3]; `noise` holds normals."""
+    height, width = image.shape[:2]
+    if camera.vertical_shift:
+        image = np.asarray(
+            cv2.sepFilter2D(
+                image,
+                -1,
+                np.ones(1, np.float32),
+                _cubic(camera.vertical_shift),
+                borderType=cv2.BORDER_REPLICATE,
+            )
+        )
+    if camera.blur > 0.2:
+        image = np.asarray(cv2.GaussianBlur(image, (5, 5), camera.blur))
+    # OpenCV's arithmetic throughout: numpy is many times slower when it broadcasts over three channels.
+    image = np.asarray(cv2.transform(image, np.diag(camera.gain).astype(np.float32)), np.float32)
+    if camera.vignetting > 0.01:
+        x, y = np.linspace(-1, 1, width, dtype=np.float32), np.linspace(-1, 1, height, dtype=np.float32)
+        fall = np.float32(1.0) - np.float32(camera.vignetting / 2) * (x[None, :] ** 2 + y[:, None] ** 2)
+        cv2.multiply(image, cv2.merge([fall, fall, fall]), dst=image)
+    exposed = np.asarray(cv2.add(image, _noise(image, camera, noise, rng), dtype=cv2.CV_8U), np.uint8)
+    if camera.gamma != 1.0:
+        curve = 255.0 * (np.arange(256) / 255.0) ** camera.gamma
+        exposed = np.asarray(cv2.LUT(exposed, np.round(curve).astype(np.uint8)), np.uint8)
+    if camera.jpeg_quality:
+        exposed = _jpeg(exposed, camera.jpeg_quality)
+    return exposed
+
+
+def _cubic(shift: float) -> FloatMap:
+    """The filter of five taps that samples a line `shift` further on, at most one, by cubic interpolation."""
+    distance = np.abs(np.arange(-2, 3) - shift)
+    near = (1.25 * distance - 2.25) * distance**2 + 1.0
+    far = -0.75 * (((distance - 5.0) * distance + 8.0) * distance - 4.0)
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0)).astype(np.float32)
+
+
+def _noise(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> FloatMap:
+    """Noise that grows with the light, from a random place of the store, [H, W, 3]."""
+    if image.size > noise.size:
+        noise = np.resize(noise, image.size + 1)
+    start = int(rng.integers(noise.size - image.size + 1))
+    normals = noise[start : start + image.size].reshape(image.shape)
+    # The spread of read and shot noise together, sqrt(r² + s² I), drawn as the chord between black and white.
+    black = camera.read_noise
+    white = float(np.hypot(camera.read_noise, camera.shot_noise))
+    spread = cv2.addWeighted(image, (white - black) / 255.0, image, 0.0, black)
+    return np.asarray(cv2.multiply(spread, normals), np.float32)
+
+
+def _jpeg(image: Image, quality: int) -> Image:
+    _, data = cv2.imencode(".jpg", image[..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, quality))
+    return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)[..., ::-1]

@@ -1,0 +1,36 @@
+"""Write pairs of the world as files, in the layout of Scene Flow's FlyingThings3D."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aanet.io.disparity import write_pfm
+from aanet.io.images import write_image
+from aanet.synthetic.world import SyntheticWorld
+
+FIRST_FRAME = 6  # FlyingThings3D's sequences run from 0006 to 0015
+FRAMES = 10
+SEQUENCES = 10_000  # four digits; then the next letter
+
+
+def sequence_and_frame(index: int) -> str:
+    """Where FlyingThings3D would keep pair `index`: `A/0000`, then the frame `0006`."""
+    sequence, frame = divmod(index, FRAMES)
+    letter, sequence = divmod(sequence, SEQUENCES)
+    return f"{chr(ord('A') + letter)}/{sequence:04d}/{{side}}/{FIRST_FRAME + frame:04d}"
+
+
+def write_pair(world: SyntheticWorld, index: int, root: Path) -> None:
+    """Render pair `index` and write both images and both disparity maps under `root/FlyingThings3D`."""
+    sample = world[index]
+    place = sequence_and_frame(index)
+    frames, disparities = (
+        root / "FlyingThings3D" / name / "TRAIN" for name in ("frames_finalpass", "disparity")
+    )
+    for side, image, disparity in (
+        ("left", sample.left, sample.disparity),
+        ("right", sample.right, sample.right_disparity),
+    ):
+        write_image(frames / f"{place.format(side=side)}.png", image)
+        if disparity is not None:
+            write_pfm(disparities / f"{place.format(side=side)}.pfm", disparity)

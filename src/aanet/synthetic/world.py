@@ -1,0 +1,140 @@
+"""The procedural stereo world: a dataset without a download."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from aanet.data.sample import StereoSample
+from aanet.errors import AanetError
+from aanet.synthetic.camera_effects import NOISE_LENGTH, draw_cameras, expose
+from aanet.synthetic.heap import keep_freed_memory
+from aanet.synthetic.library import Cache, TextureLibrary
+from aanet.synthetic.photo import photo_scene
+from aanet.synthetic.places import flying, room, street, table_top
+from aanet.synthetic.render import render_scene
+from aanet.synthetic.surfaces import Scene
+
+Place = Callable[[np.random.Generator, TextureLibrary, tuple[int, int], float], Scene]
+PLACES: dict[str, Place] = {
+    "room": room,
+    "street": street,
+    "table_top": table_top,
+    "flying": flying,
+    "photo": photo_scene,
+}
+KIND_WEIGHTS: dict[str, float] = {"room": 2, "street": 2, "table_top": 2.5, "flying": 0.8, "photo": 2.7}
+SMALLEST_SIDE = 32
+MAX_DISPARITY_RANGE = (8, 1024)
+
+
+def prepare_worker(_worker: int = 0) -> None:
+    """Settle this process for making pairs: a `worker_init_fn` for a DataLoader; it changes no pixel.
+
+    No OpenCV threads, since the workers share the cores already (0, not 1: that would wait for the threads
+    of the parent, which a fork does not have); and the renderer's thousand buffers stay with the process.
+    """
+    cv2.setNumThreads(0)
+    keep_freed_memory()
+
+
+class SyntheticWorld:
+    """Stereo pairs with exact ground truth, made when asked for; pair `i` depends on the seed and `i` alone.
+
+    Args:
+        size: height and width of the views.
+        max_disparity: every disparity is below it.
+        seed: another seed is another world.
+        textures: a folder of photographs; without one all textures are generated.
+        length: what `len()` says; the world itself has no end.
+        kinds: how often each kind of scene appears (`KIND_WEIGHTS` if not given).
+    """
+
+    name = "synthetic"
+
+    def __init__(
+        self,
+        size: tuple[int, int] = (288, 576),
+        max_disparity: int = 192,
+        seed: int = 0,
+        textures: Path | str | None = None,
+        length: int = 10_000,
+        kinds: Mapping[str, float] | None = None,
+    ) -> None:
+        weights = dict(KIND_WEIGHTS if kinds is None else kinds)
+        _check(size, max_disparity, seed, length, weights)
+        self.size = (int(size[0]), int(size[1]))
+        self.max_disparity, self.seed, self.length = int(max_disparity), int(seed), int(length)
+        self.kinds = tuple(weights)
+        total = sum(weights.values())
+        self.chances = tuple(weight / total for weight in weights.values())
+        self.library = TextureLibrary(self.seed, None if textures is None else Path(textures))
+        self._noise = Cache(1)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> StereoSample:
+        if not 0 <= index < self.length:
+            raise IndexError(f"Pair {index} of a world of {self.length}.")  # ends iteration, as sequences do
+        rng = self._generator(0, index)
+        scene = self._scene(rng)
+        clean = render_scene(scene)
+        left, right = draw_cameras(rng, float(clean.left[::4, ::4].mean()))
+        noise = self._noise.get("normals", self._make_noise)
+        return StereoSample(
+            name=f"{self.name}/{self.seed}/{index:06d}-{scene.kind}",
+            left=expose(clean.left, left, noise, rng),
+            right=expose(clean.right, right, noise, rng),
+            disparity=clean.disparity,
+            valid=np.ones(self.size, bool),
+            visible=clean.visible,
+            right_disparity=clean.right_disparity,
+            right_visible=clean.right_visible,
+        )
+
+    def scene(self, index: int) -> Scene:
+        """The scene of pair `index`, for rendering without the camera's effects."""
+        return self._scene(self._generator(0, index))
+
+    def _scene(self, rng: np.random.Generator) -> Scene:
+        kind = self.kinds[int(rng.choice(len(self.kinds), p=self.chances))]
+        return PLACES[kind](rng, self.library, self.size, self._nearest_disparity(rng))
+
+    def _nearest_disparity(self, rng: np.random.Generator) -> float:
+        """The largest disparity of a scene: mostly 30 to 100 px as in real data, at times up to the limit."""
+        limit = min(0.98 * self.max_disparity, 0.6 * self.size[1])
+        middle = min(100.0, limit)
+        chance, place = rng.random(), rng.random()
+        if chance < 0.12:
+            return float(middle * (0.12 + 0.18 * place))
+        if chance < 0.82:
+            return float(middle * 0.3 ** (1.0 - place))
+        return float(limit - (limit - middle) * place**1.5)
+
+    def _generator(self, *key: int) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+    def _make_noise(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        """Normals for all pairs: drawing them anew would take as long as rendering."""
+        return self._generator(2).standard_normal(NOISE_LENGTH, np.float32)
+
+
+def _check(
+    size: tuple[int, int], max_disparity: int, seed: int, length: int, weights: Mapping[str, float]
+) -> None:
+    if len(size) != 2 or min(size) < SMALLEST_SIDE:
+        raise AanetError(f"Expected a size of at least {SMALLEST_SIDE}×{SMALLEST_SIDE}, but got {size}.")
+    least, most = MAX_DISPARITY_RANGE
+    if not least <= max_disparity <= most:
+        raise AanetError(f"Expected a maximum disparity from {least} to {most}, but got {max_disparity}.")
+    if seed < 0 or length < 1:
+        raise AanetError(f"Expected a seed >= 0 and a length >= 1, but got {seed} and {length}.")
+    unknown = sorted(set(weights) - set(PLACES))
+    if unknown:
+        raise AanetError(f"Expected kinds of scene among {', '.join(PLACES)}, but got {', '.join(unknown)}.")
+    if not weights or min(weights.values()) < 0 or sum(weights.values()) <= 0:
+        raise AanetError(f"Expected weights of at least zero with a sum above zero, but got {dict(weights)}.")

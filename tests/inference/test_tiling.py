@@ -1,0 +1,134 @@
+"""Tiles must not be seen: no garbage from their cut ends, no step where they meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aanet.errors import AanetError
+from aanet.inference.spec import NetworkFacts
+from aanet.inference.tiling import (
+    BLEND,
+    MARGIN,
+    OVERLAP,
+    Tile,
+    bytes_per_pixel,
+    match_in_tiles,
+    spans,
+    tile_for,
+)
+from aanet.matcher import StereoMatcher
+from matching_network import matching_network, plane, textured_scene
+
+FACTS = NetworkFacts("aanet", max_disparity=48, candidate_step=3, size_multiple=12, minimum_size=12)
+
+
+def coordinates(height: int, width: int) -> np.ndarray:
+    """An image whose first two channels say where a pixel is."""
+    rows, columns = np.indices((height, width), dtype=np.float32)
+    return np.stack([rows, columns, rows])[None]
+
+
+class Surface:
+    """A matcher of a smooth map that fails where a real one does: near cuts, and short of candidates."""
+
+    def __init__(self, height: int, width: int, reach: int) -> None:
+        self.height, self.width, self.reach = height, width, reach
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows, columns = left[:, 0], left[:, 1]
+        self.shapes.append(left.shape[2:])
+        assert rows[0, 0, 0] % FACTS.size_multiple == 0
+        assert columns[0, 0, 0] % FACTS.size_multiple == 0
+        disparity = 20 + 0.01 * columns + 0.02 * rows
+        broken = np.zeros(disparity.shape, bool)
+        first, last = columns[:, :, :1], columns[:, :, -1:]
+        broken |= (first > 0) & (columns < first + self.reach + MARGIN)
+        broken |= (last < self.width - 1) & (columns > last - MARGIN)
+        top, bottom = rows[:, :1], rows[:, -1:]
+        broken |= (top > 0) & (rows < top + MARGIN)
+        broken |= (bottom < self.height - 1) & (rows > bottom - MARGIN)
+        return np.where(broken, np.float32(1e6), disparity), np.ones_like(disparity)
+
+
+@pytest.mark.parametrize(("height", "width", "tile"), [(300, 1000, (300, 400)), (701, 533, (280, 400))])
+def test_pixels_near_cuts_and_without_all_candidates_do_not_count(height, width, tile):
+    image = coordinates(height, width)
+    surface = Surface(height, width, FACTS.max_disparity)
+    disparity, confidence = match_in_tiles(surface, image, image, FACTS, Tile(*tile))
+    rows, columns = np.indices((height, width))
+    np.testing.assert_allclose(disparity[0], 20 + 0.01 * columns + 0.02 * rows, atol=1e-4)
+    np.testing.assert_allclose(confidence, 1, atol=1e-6)
+    assert len(surface.shapes) > 2
+    assert all(rows <= tile[0] + 11 and columns <= tile[1] for rows, columns in surface.shapes)
+
+
+@pytest.mark.parametrize("length", [401, 500, 777, 1000, 2400])
+def test_spans_cover_every_pixel_with_a_weight(length):
+    total = np.zeros(length)
+    for span in spans(length, size=396, multiple=12, lead=48):
+        assert span.start % 12 == 0
+        total[span.start : span.stop] += span.weight
+    assert total.min() > 0
+
+
+def test_a_tile_differs_from_its_neighbor_without_a_visible_step():
+    """Two tiles that disagree by 1 px must meet in a slope, not in a step."""
+
+    def disagreeing(left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tile = np.float32(left[0, 1, 0, 0] > 0)
+        return np.full_like(left[:, 0], tile), np.ones_like(left[:, 0])
+
+    image = coordinates(96, 600)
+    disparity, _ = match_in_tiles(disagreeing, image, image, FACTS, Tile(96, 400))
+    assert disparity.min() == 0
+    assert disparity.max() == 1
+    assert np.abs(np.diff(disparity[0], axis=1)).max() <= 1.5 / BLEND
+
+
+def ramp(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """A textured surface whose disparity grows with the row by steps that the network can tell: 4 px."""
+    scene = textured_scene(height, width + 40)
+    shifts = 4 * (np.arange(height) * 4 // height + 1)
+    right = np.stack([scene[row, shift : shift + width] for row, shift in enumerate(shifts)])
+    return scene[:, :width], right
+
+
+@pytest.mark.parametrize("surface", [lambda *size: plane(*size, 8), ramp], ids=["plane", "ramp"])
+@pytest.mark.parametrize(
+    ("size", "tile"), [((64, 560), (64, 300)), ((460, 96), (264, 96))], ids=["columns", "rows"]
+)
+def test_a_network_in_tiles_has_no_step_at_a_seam(surface, size, tile):
+    pair = surface(*size)
+    matcher = StereoMatcher(matching_network(24), engine="torch")
+    whole = matcher(*pair, tile=None, inspect=False)
+    tiled = matcher(*pair, tile=tile, inspect=False)
+    assert np.median(whole.disparity) == pytest.approx(8, abs=2)
+    difference = tiled.disparity - whole.disparity
+    assert difference.any()  # there were tiles
+    for axis in (0, 1):
+        assert np.abs(np.diff(difference, axis=axis)).max() < 0.1
+
+
+def test_a_tile_that_is_all_overlap_is_refused():
+    image = coordinates(600, 600)
+    with pytest.raises(AanetError, match="at least 268×316 pixels"):
+        match_in_tiles(Surface(600, 600, 48), image, image, FACTS, Tile(200, 600))
+
+
+def test_memory_decides_about_tiles():
+    pixels = 2000 * 3000
+    enough = int(2 * bytes_per_pixel(FACTS, 3000) * pixels) + 1
+    assert tile_for(FACTS, 2000, 3000, enough) is None
+    strips = tile_for(FACTS, 2000, 3000, enough // 2 + 1)
+    assert strips == Tile(1000, 3000)
+    small = tile_for(FACTS, 2000, 3000, enough // 20)
+    assert small.width < 3000
+    assert small.height * small.width <= pixels // 20
+    # Correlation compares every pixel of a row with every other one.
+    assert bytes_per_pixel(FACTS, 6000) > bytes_per_pixel(FACTS, 3000) + 800
+    # However little memory there is, a tile must be larger than its overlaps.
+    least = tile_for(FACTS, 2000, 3000, 0)
+    assert least.height > 2 * OVERLAP
+    assert least.width > 2 * OVERLAP + FACTS.max_disparity
