@@ -30,7 +30,8 @@ from aanet.evaluation.regions import near_edges
 from aanet.inference.postprocess import LARGEST_ENLARGEMENT, Handling
 from aanet.io.atomic import atomic_path
 from aanet.matcher import Finish, Scale, StereoMatcher
-from aanet.models import StereoNetwork, zoo
+from aanet.models import zoo
+from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.models.weights.files import BUNDLED
 
@@ -55,7 +56,7 @@ def main() -> None:
     network.handling = Handling(arguments.enlarge_to, arguments.cut_edges, arguments.extend_border)
     name = network.architecture.builder
     facts = {
-        "trained_on": "the procedural stereo world of aanet.data.synthetic, textured with photographs; "
+        "trained_on": "the procedural stereo world of aanet.synthetic, textured with photographs; "
         "no real stereo pair",
         "hours": arguments.hours,
         "hardware": arguments.hardware,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from aanet.export.exporting import Report
 from aanet.matcher import StereoMatcher
-from aanet.models import StereoNetwork
+from aanet.models.network import StereoNetwork
 from small_networks import build_small, enliven
 
 

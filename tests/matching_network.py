@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from aanet.models import StereoNetwork, normalize, zoo
+from aanet.models import zoo
 from aanet.models.initialization import initialize_for_matching
+from aanet.models.network import StereoNetwork, normalize
 
 
 def textured_scene(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from aanet.models import StereoNetwork, zoo
+from aanet.models import zoo
 from aanet.models.features import PSMNetFeatures
 from aanet.models.layers import DeformConv2d
+from aanet.models.network import StereoNetwork
 
 # The smallest maximum disparity each network allows that leaves a few candidates at its finest scale.
 MAX_DISPARITY = {"gcnet": 32, "psmnet": 32, "psmnet_aa": 64, "gcnet_aa": 32, "ganet": 24}
@@ -48,13 +49,12 @@ def enliven(network: nn.Module) -> None:
                 module.offset_predictor.weight.normal_(0, 0.02, generator=generator)
                 assert module.offset_predictor.bias is not None
                 module.offset_predictor.bias.normal_(0, 0.3, generator=generator)
+        normalized = any(isinstance(module, nn.BatchNorm2d | nn.BatchNorm3d) for module in network.modules())
         for parameter in network.parameters():
-            if parameter.dim() > 1:
-                inputs = parameter[0].numel()
-                if not parameter.any():  # a correction that starts as nothing
-                    parameter.normal_(0, 0.3 * inputs**-0.5, generator=generator)
-                elif parameter.var() < 0.7 / inputs:
-                    parameter.mul_(3**0.5)  # from a variance of 1 / (3 · inputs) to 1 / inputs
+            if parameter.dim() > 1 and not parameter.any():  # a correction that starts as nothing
+                parameter.normal_(0, 0.3 * parameter[0].numel() ** -0.5, generator=generator)
+            elif parameter.dim() > 1 and normalized:
+                parameter.mul_(3**0.5)  # from a variance of 1 / (3 · inputs) to 1 / inputs
 
 
 def random_pair(network: StereoNetwork, batch: int = 1, extra: int = 1) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ import layouts
 from aanet.data.sample import StereoSample
 from aanet.engines.networks import random_network
 from aanet.inference.postprocess import Handling
-from aanet.models import StereoNetwork
+from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bundle_weights.py"

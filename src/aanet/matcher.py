@@ -117,9 +117,8 @@ class StereoMatcher:
             check: Also match from right to left, and mark what does not agree as occluded.
             tile: Height and width that the network sees at once; None: the whole image; "auto": the whole
                 image if it needs at most half of the free memory.
-            finish: "all" cuts blurred edges and extends surfaces past the view of the right camera (see
-                `aanet.handling`), "none" leaves the disparity as it was predicted, "auto" does what the
-                weights ask for.
+            finish: "all" cuts blurred edges and extends surfaces past the view of the right camera,
+                "none" leaves the disparity as it was predicted, "auto" does what the weights ask for.
             inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
         """
         (result,) = self.batch(

@@ -10,7 +10,7 @@ import pytest
 from aanet.engines.graph import facts_of
 from aanet.engines.openvino.conversion import convert
 from aanet.inference.spec import NetworkFacts
-from aanet.models import StereoNetwork
+from aanet.models.network import StereoNetwork
 from matching_network import matching_network
 
 

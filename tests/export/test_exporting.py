@@ -16,7 +16,7 @@ from aanet.export.parity import Difference, Parity
 from aanet.export.sources import open_network
 from aanet.inference.description import Description, parse
 from aanet.inference.postprocess import Handling
-from aanet.models import StereoNetwork
+from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from exported_networks import lively
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from aanet.errors import AanetError
-from aanet.models import StereoNetwork, normalize, zoo
+from aanet.models import zoo
+from aanet.models.network import StereoNetwork, normalize
 from aanet.ops import (
     concatenation_volume,
     correlation_volume,

@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
-from aanet.models import StereoNetwork, zoo
+from aanet.models import zoo
 from aanet.models.initialization import initialize_for_matching
+from aanet.models.network import StereoNetwork
 from small_networks import ADAPTIVE, build_small, enliven
 
 every_adaptive_network = pytest.mark.parametrize("name", ADAPTIVE)

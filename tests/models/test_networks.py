@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
-from aanet.models import StereoNetwork, StereoOutput, zoo
+from aanet.models import zoo
 from aanet.models.aggregation import AdaptiveAggregation
+from aanet.models.network import StereoNetwork, StereoOutput
 from aanet.models.weights.checkpoint import Checkpoint
 from small_networks import MAX_DISPARITY, build_small, enliven, random_pair
 

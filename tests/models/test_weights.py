@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
-from aanet.models import StereoNetwork, zoo
+from aanet.models import zoo
+from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
 from small_networks import enliven
 

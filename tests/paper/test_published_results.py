@@ -1,4 +1,4 @@
-"""The literal tables of `aanet.paper` are the paper's own."""
+"""The literal tables of `aanet.evaluation.paper` are the paper's own."""
 
 from __future__ import annotations
 

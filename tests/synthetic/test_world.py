@@ -90,7 +90,7 @@ def test_a_pair_depends_on_seed_and_index_alone(photographs: Path) -> None:
 
 def test_another_process_makes_the_same_pair() -> None:
     code = (
-        "import hashlib, numpy as np; from aanet.data.synthetic import SyntheticWorld as W;"
+        "import hashlib, numpy as np; from aanet.synthetic import SyntheticWorld as W;"
         "s = W((64, 128), 64, seed=3)[1];"
         "parts = (s.left, s.right, s.disparity, s.visible, s.right_disparity, s.right_visible);"
         "print(hashlib.sha256(b''.join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest())"

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from aanet.models import normalize, zoo
-from aanet.models.network import StereoNetwork
+from aanet.models import zoo
+from aanet.models.network import StereoNetwork, normalize
 from aanet.training import stages
 from aanet.training.optimizer import make_optimizer, set_learning_rate
 from aanet.training.recipe import OptimizerSpec, StageSpec

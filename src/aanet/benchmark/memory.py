@@ -12,7 +12,7 @@ from aanet.errors import AanetError
 _CHILD = """
 import json, pathlib, re, resource, sys
 import numpy as np, torch
-from aanet.engines.opening import open_engine
+from aanet.engines.factory import open_engine
 
 name, engine, *sizes = sys.argv[1:]
 height, width, max_disparity = map(int, sizes)

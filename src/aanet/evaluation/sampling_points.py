@@ -20,10 +20,9 @@ from aanet.engines.graph import facts_of
 from aanet.errors import AanetError
 from aanet.evaluation.regions import textureless
 from aanet.inference.padding import padding_for
-from aanet.models import normalize
 from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.layers import DeformConv2d
-from aanet.models.network import StereoNetwork
+from aanet.models.network import StereoNetwork, normalize
 from aanet.typing import FloatMap, Image
 
 Pixel = tuple[int, int]  # x, y

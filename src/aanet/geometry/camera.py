@@ -53,7 +53,7 @@ class StereoCamera:
 
     @classmethod
     def load(cls, path: PathLike, right_path: PathLike | None = None) -> StereoCamera:
-        """Read a calibration of any kind that `aanet.calibration` knows; ROS has one file for each camera.
+        """Read a calibration of any kind that `load_calibration` knows; ROS has one file for each camera.
 
         For a raw calibration of OpenCV this is the camera of the pair *after* rectification.
         """

@@ -27,14 +27,9 @@ from aanet.training.validation import ValidationSet
 
 def make_fabric(recipe: Recipe) -> Fabric:
     """One process, or as many as `torchrun` started; bf16 is refused where it cannot be used."""
-    fabric = _fabric(recipe)
-    if recipe.run.precision == "bf16-mixed" and fabric.device.type == "cpu":
-        require_bf16("torch")
-    return fabric
-
-
-def _fabric(recipe: Recipe) -> Fabric:
     run = recipe.run
+    if run.precision == "bf16-mixed" and _runs_on_cpu(run.accelerator):
+        require_bf16("torch")
     if "LOCAL_WORLD_SIZE" not in os.environ:
         return Fabric(accelerator=run.accelerator, devices=1, precision=run.precision)
     # Of 1×1 kernels, whose layout can be called by two names; the values are the same.
@@ -49,6 +44,13 @@ def _fabric(recipe: Recipe) -> Fabric:
         num_nodes=int(os.environ["WORLD_SIZE"]) // local,
         precision=run.precision,
     )
+
+
+def _runs_on_cpu(accelerator: str) -> bool:
+    """Whether Fabric will choose the CPU; a Fabric would say so, but it announces its precision first."""
+    if accelerator == "auto":
+        return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    return accelerator == "cpu"
 
 
 def seed_everything(seed: int) -> None:

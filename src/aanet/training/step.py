@@ -12,7 +12,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from aanet.errors import AanetError
-from aanet.models import normalize
+from aanet.models.network import normalize
 from aanet.ops import resize_disparity
 from aanet.training.batches import StereoBatch
 from aanet.training.recipe import Recipe, StageSpec

@@ -118,7 +118,7 @@ def _too_large(side: str, max_pixels: int) -> ServiceError:
 
 
 def read_calibration(data: bytes, size: tuple[int, int]) -> Calibration:
-    """A calibration of any kind that `aanet.calibration` knows, for images of this width and height."""
+    """A calibration of any kind that `load_calibration` knows, for images of this width and height."""
     if len(data) > MAX_CALIBRATION_BYTES:
         limit = f"{MAX_CALIBRATION_BYTES // 1000} kB"
         raise ServiceError(413, "calibration_too_large", f"A calibration has at most {limit}.")
