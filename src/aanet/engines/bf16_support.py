@@ -41,7 +41,7 @@ VARIABLE, WITHOUT_AMX = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"
 SETTING = f"{VARIABLE}={WITHOUT_AMX}"
 LARGEST_ERROR = 0.05  # of the largest value; sums of some hundred products in bf16 are right to 0.01
 CLEARLY_FASTER = 0.95  # of the time of float32: what is nearer may be chance
-TIMEOUT = 30.0  # seconds for what takes one on a quiet machine
+TIMEOUT = 60.0  # seconds for what takes one on a quiet machine
 DAY = (
     86400.0  # seconds for which a trial that was not done in time is believed: the machine may have been busy
 )
@@ -204,7 +204,8 @@ def _probe(library: Library, isa: str | None) -> tuple[Bf16Support, float]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Bf16Support(False, f"a small trial of it was not done after {TIMEOUT:g} seconds"), DAY
+        reason = f"a small trial of it was not done after {TIMEOUT:g} seconds (`aanet doctor` tries again)"
+        return Bf16Support(False, reason), DAY
     except OSError as error:
         return Bf16Support(False, f"it could not be tried out ({error.strerror or error})"), 0
     if done.returncode:
@@ -225,8 +226,8 @@ def _ending(code: int) -> str:
 def _judge(output: bytes) -> Bf16Support:
     try:
         found = json.loads(output)
-        if found is None:
-            return Bf16Support(False, "this processor has no bf16 instructions")
+        if found is None:  # as on Arm, whatever the processor has
+            return Bf16Support(False, "it does not compute in bf16 on this processor")
         error, times = float(found["error"]), found["seconds"]
         float32, bf16 = float(times["float32"]), float(times["bf16"])
         if not (0 < float32 < math.inf and 0 < bf16 < math.inf):
@@ -276,11 +277,11 @@ def record_path(library: Library) -> Path:
 
 def _write(library: Library, support: Bf16Support, lasts: float) -> None:
     until = time.time() + lasts if math.isfinite(lasts) else None
-    content = {"key": _key(library), "support": asdict(support), "until": until}
     try:
+        content = {"key": _key(library), "support": asdict(support), "until": until}
         with atomic_path(record_path(library)) as temporary:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    except (AanetError, RuntimeError) as error:
+    except (AanetError, OSError, RuntimeError) as error:
         _log.warning("Whether bf16 works is tried again next time: %s", error)
 
 
