@@ -27,23 +27,24 @@ if this_processor().may_have_amx:
     for _library in get_args(Library):
         bf16_support(_library)
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real pairs that AANET_TEST_DATA names."""
+    return _named_by("AANET_TEST_DATA", "a folder of real pairs")
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of real pairs; absent on most machines."""
-    if not (SHARED / "data").is_dir():
-        pytest.skip("the real pairs are not on this machine (../shared/data is absent)")
-    return SHARED / "data"
+def paper_source() -> Path:
+    """The LaTeX source of the paper that AANET_TEST_PAPER names."""
+    return _named_by("AANET_TEST_PAPER", "the LaTeX source of the paper")
 
 
-@pytest.fixture(scope="session")
-def shared_reference() -> Path:
-    """The folder with the authors' checkpoint layouts and golden disparities."""
-    if not (SHARED / "reference").is_dir():
-        pytest.skip("the parity data is not on this machine (../shared/reference is absent)")
-    return SHARED / "reference"
+def _named_by(variable: str, what: str) -> Path:
+    path = Path(os.environ.get(variable, ""))
+    if not os.environ.get(variable) or not path.exists():
+        pytest.skip(f"{variable} does not name {what}")
+    return path
 
 
 @pytest.fixture(scope="session")

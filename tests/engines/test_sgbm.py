@@ -68,8 +68,8 @@ def test_left_right_difference_agrees_with_one_pixel_at_a_time() -> None:
         assert difference[y, x] == pytest.approx(expected)
 
 
-def test_real_pairs_keep_the_measured_accuracy(shared_data: Path) -> None:
-    scene = shared_data / "middlebury/2003-cones"
+def test_real_pairs_keep_the_measured_accuracy(real_data: Path) -> None:
+    scene = real_data / "middlebury/2003-cones"
     left, right = (as_rgb8(read_image(scene / name)) for name in ("im0.png", "im1.png"))
     truth = read_disparity(scene / "disp0.png")
     found, confidence, _ = SemiGlobalMatcher(64)(left, right)

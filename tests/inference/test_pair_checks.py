@@ -122,12 +122,11 @@ def test_tiny_and_unrelated_images_do_not_stop_the_checks(size: tuple[int, int])
     assert not {"not_rectified", "swapped"} & set(_codes(left, right))
 
 
-def test_real_pairs_raise_no_alarm_and_their_faults_do(shared_data: Path) -> None:
+def test_real_pairs_raise_no_alarm_and_their_faults_do(real_data: Path) -> None:
     """Eight of the fifty pairs on which all of this was measured, the hardest (a dark tunnel) among them."""
-    kitti = shared_data / "kitti2015/training"
+    kitti = real_data / "kitti2015/training"
     pairs = [
-        (scene / "im0.png", scene / "im1.png")
-        for scene in sorted((shared_data / "middlebury").iterdir())[::6]
+        (scene / "im0.png", scene / "im1.png") for scene in sorted((real_data / "middlebury").iterdir())[::6]
     ]
     pairs += [
         (kitti / f"image_2/{name}", kitti / f"image_3/{name}") for name in ("000003_10.png", "000104_10.png")

@@ -157,11 +157,11 @@ def test_arrays_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
         read_depth(tmp_path / "gray.png")
 
 
-def test_real_ground_truth_reads_in_pixels(shared_data: Path) -> None:
-    things = sorted((shared_data / "sceneflow").rglob("*.pfm"))[0]
+def test_real_ground_truth_reads_in_pixels(real_data: Path) -> None:
+    things = sorted((real_data / "sceneflow").rglob("*.pfm"))[0]
     disparity = read_disparity(things)
     assert disparity.shape == (540, 960)
     assert 0 < np.nanmedian(disparity) < 300
-    kitti = read_disparity(sorted((shared_data / "kitti2015/training").glob("disp_*/*.png"))[0])
+    kitti = read_disparity(sorted((real_data / "kitti2015/training").glob("disp_*/*.png"))[0])
     assert 0.05 < np.isfinite(kitti).mean() < 0.5
     assert 5 < np.nanmedian(kitti) < 100

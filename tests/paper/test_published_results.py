@@ -34,8 +34,8 @@ class Printed:
 
 
 @pytest.fixture(scope="module")
-def printed(shared_reference: Path) -> dict[str, Printed]:
-    source = (shared_reference / "paper.tex").read_text()
+def printed(paper_source: Path) -> dict[str, Printed]:
+    source = paper_source.read_text()
     tables = re.findall(r"\\begin\{table\*?\}(.*?)\\end\{table\*?\}", source, flags=re.DOTALL)
     return {_label(table): Printed(number, _rows(table)) for number, table in enumerate(tables, start=1)}
 

@@ -35,8 +35,8 @@ def assert_truth_maps_right_to_left(dataset: StereoDataset) -> None:
     assert np.median(right) < 0.6 * np.median(wrong)
 
 
-def test_scene_flow(shared_data: Path) -> None:
-    root = shared_data / "sceneflow"
+def test_scene_flow(real_data: Path) -> None:
+    root = real_data / "sceneflow"
     assert check_layout("sceneflow", root).usable
     train = open_dataset("sceneflow", root, "train", render="cleanpass")
     test = open_dataset("sceneflow", root, "test", render="cleanpass")
@@ -49,8 +49,8 @@ def test_scene_flow(shared_data: Path) -> None:
         assert_truth_maps_right_to_left(dataset)
 
 
-def test_kitti_2015(shared_data: Path) -> None:
-    root = shared_data / "kitti2015"
+def test_kitti_2015(real_data: Path) -> None:
+    root = real_data / "kitti2015"
     dataset = open_dataset("kitti2015", root, "all")
     assert len(dataset) == 13
     validation = open_dataset("kitti2015", root, "val")
@@ -62,8 +62,8 @@ def test_kitti_2015(shared_data: Path) -> None:
     assert_truth_maps_right_to_left(dataset)
 
 
-def test_middlebury_2001_to_2006(shared_data: Path) -> None:
-    root = shared_data / "middlebury"
+def test_middlebury_2001_to_2006(real_data: Path) -> None:
+    root = real_data / "middlebury"
     assert check_layout("middlebury2006", root).usable
     dataset = open_dataset("middlebury2006", root)
     assert len(dataset) == 33
@@ -76,18 +76,18 @@ def test_middlebury_2001_to_2006(shared_data: Path) -> None:
     assert_truth_maps_right_to_left(dataset)
 
 
-def test_what_middlebury_calls_occluded_does_not_match(shared_data: Path) -> None:
+def test_what_middlebury_calls_occluded_does_not_match(real_data: Path) -> None:
     """An occluded pixel looks unlike its alleged partner; else the mask would be inverted."""
-    sample = open_dataset("middlebury2006", shared_data / "middlebury")[1]
+    sample = open_dataset("middlebury2006", real_data / "middlebury")[1]
     assert sample.visible is not None
     visible = warped_error(sample)
     sample.visible = ~sample.visible
     assert warped_error(sample) > 1.5 * visible
 
 
-def test_what_kitti_calls_occluded_lies_outside_the_right_image(shared_data: Path) -> None:
+def test_what_kitti_calls_occluded_lies_outside_the_right_image(real_data: Path) -> None:
     """In frame 000001, the one that has both ground truths here, nothing else is occluded."""
-    dataset = open_dataset("kitti2015", shared_data / "kitti2015", "all")
+    dataset = open_dataset("kitti2015", real_data / "kitti2015", "all")
     sample = dataset[[pair.key for pair in dataset.pairs].index("000001")]
     assert sample.valid is not None
     assert sample.visible is not None

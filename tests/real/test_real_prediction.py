@@ -15,15 +15,15 @@ from aanet.matcher import StereoMatcher
 from matching_network import matching_network
 
 
-def cones(shared_data: Path) -> tuple[np.ndarray, np.ndarray]:
-    folder = shared_data / "middlebury" / "2003-cones"
+def cones(real_data: Path) -> tuple[np.ndarray, np.ndarray]:
+    folder = real_data / "middlebury" / "2003-cones"
     return read_image(folder / "im0.png")[100:220, 60:330], read_image(folder / "im1.png")[100:220, 60:330]
 
 
 @pytest.mark.parametrize("matches", [True, False])
-def test_engines_agree_on_a_real_pair(shared_data, matches):
+def test_engines_agree_on_a_real_pair(real_data, matches):
     network = matching_network(48) if matches else random_network("aanet", 48)
-    left, right = cones(shared_data)
+    left, right = cones(real_data)
     reference = StereoMatcher(network, engine="torch", device="cpu")(left, right)
     result = StereoMatcher(network, engine="openvino")(left, right)
     assert reference.disparity.std() > 0.01
@@ -44,8 +44,8 @@ def test_sgbm_matches_the_motorcycle():
     assert error[known & surest].mean() < error[known & ~surest].mean()
 
 
-def test_tiles_of_a_real_pair_are_what_the_whole_is(shared_data):
-    folder = shared_data / "middlebury" / "2006-aloe"
+def test_tiles_of_a_real_pair_are_what_the_whole_is(real_data):
+    folder = real_data / "middlebury" / "2006-aloe"
     pair, truth = (folder / "im0.png", folder / "im1.png"), read_disparity(folder / "disp0.png")
     matcher = StereoMatcher("sgbm", max_disparity=96)
     whole, tiled = matcher(*pair, tile=None), matcher(*pair, tile=(300, 400))

@@ -109,8 +109,8 @@ def test_the_right_view_warped_by_the_disparity_is_the_left_one(kind: str) -> No
     assert np.median(high) < 4.0
 
 
-def test_scenes_cut_out_of_real_photographs_warp_onto_each_other(shared_data: Path) -> None:
-    world = SyntheticWorld((160, 320), 96, seed=4, textures=shared_data / "textures", kinds={"photo": 1.0})
+def test_scenes_cut_out_of_real_photographs_warp_onto_each_other(real_data: Path) -> None:
+    world = SyntheticWorld((160, 320), 96, seed=4, textures=real_data / "textures", kinds={"photo": 1.0})
     for index in range(3):
         pair = render_scene(world.scene(index))
         assert np.median(warped_error(pair)[pair.visible]) < 2.0
