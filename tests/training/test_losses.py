@@ -79,7 +79,7 @@ def test_pyramid_loss_is_equation_9_with_the_published_weights(number: int) -> N
     assert float(PyramidLoss(24)(predictions, truth)) == pytest.approx(expected, rel=1e-5)
 
 
-def test_cell_loss_compares_every_prediction_on_its_own_grid_and_clamps() -> None:
+def test_cell_loss_compares_every_prediction_on_its_own_grid_and_clamps_coarse_ones() -> None:
     truth = make_truth(8, 16, top=60.0)
     generator = torch.Generator().manual_seed(3)
     coarse, full = (
@@ -89,19 +89,20 @@ def test_cell_loss_compares_every_prediction_on_its_own_grid_and_clamps() -> Non
 
     def error(value: float, target: float) -> float:
         distance = abs(value - target)
-        return min(distance - 0.5 if distance > 1 else distance**2 / 2, CLAMP)
+        return distance - 0.5 if distance > 1 else distance**2 / 2
 
     target = torch.where(truth.disparity > 0, truth.disparity, truth.pseudo)
     known = [tuple(place) for place in ((target > 0) & (target < 48)).nonzero().tolist()]
     at_full = [error(float(full[place]), float(target[place])) for place in known]
     at_cells = [
-        error(float(coarse[b, y // 4, x // 4]) * 4, float(target[b, y, x]))
+        min(error(float(coarse[b, y // 4, x // 4]) * 4, float(target[b, y, x])), CLAMP)
         for b, y, x in known
         if y % 4 == 2 and x % 4 == 2
     ]
     expected = sum(at_full) / len(at_full) + 0.5 * sum(at_cells) / len(at_cells)
     assert float(CellLoss(48)([coarse, full], truth)) == pytest.approx(expected, rel=1e-5)
-    assert CLAMP in at_full  # so that the test sees it
+    assert CLAMP in at_cells  # so that the test sees it
+    assert max(at_full) > CLAMP
 
 
 def test_finest_loss_sees_only_the_last_prediction() -> None:

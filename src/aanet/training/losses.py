@@ -22,7 +22,7 @@ PREDICTION_WEIGHTS: dict[int, tuple[float, ...]] = {
 }
 
 
-CLAMP = 10.0  # pixels of error that a pixel can count with
+CLAMP = 10.0  # pixels of error that a cell of a coarse prediction can count with
 COARSE_WEIGHT = 0.5  # of a prediction that is not yet at full size
 
 
@@ -93,8 +93,9 @@ class CellLoss:
     """Equation 8 for predictions that end at full size by convex upsampling: each on a grid of its own.
 
     A coarse prediction is compared with the truth at the middle of its cells: interpolated to full size it
-    would be punished for sharp edges.  Errors count up to `CLAMP` pixels: what is farther
-    off cannot be matched, and would decide the gradient alone.
+    would be punished for sharp edges.  There errors count up to `CLAMP` pixels: what
+    is farther off has the wrong peak, which only a loss of the scores can change.  At full size they count in
+    full: at an edge higher than `CLAMP`, a pixel mixed from both sides would have no gradient.
     """
 
     max_disparity: int
@@ -103,7 +104,7 @@ class CellLoss:
         """Predictions coarse to fine, each [B, h, w] in pixels of its own grid; the last is of full size."""
         target, supervised = supervision(truth, self.max_disparity)
         *coarse, full = predictions
-        loss = clamped_loss(full.float(), target, supervised)
+        loss = masked_mean(F.smooth_l1_loss(full.float(), target, reduction="none"), supervised)
         joined = Truth(torch.where(supervised, target, 0), truth.visible, truth.pseudo)
         for prediction in coarse:
             cells = sample_truth(joined, prediction.shape[-2], prediction.shape[-1])
