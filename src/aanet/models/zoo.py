@@ -131,7 +131,7 @@ def aanet_fast(max_disparity: int = 192, training_heads: bool = False) -> Stereo
     features = FastFeatures()
     check_max_disparity("aanet_fast", max_disparity, features.scales[-1])
     candidates = [max_disparity // scale for scale in features.scales]
-    channels = (32, 64, 128)
+    channels = (48, 64, 128)
     blocks = (1, 1, 2)  # at each scale: more where pixels are few
     regular, sparse = GuidedIntraScaleAggregation.regular, GuidedIntraScaleAggregation.sparse
     # Adaptive sampling comes last, as in the paper, and where it costs little.
