@@ -10,7 +10,6 @@ import pytest
 
 import layouts
 from aanet.data.datasets import DATASETS, open_dataset
-from aanet.data.layout import layout_of
 from aanet.errors import AanetError
 
 
@@ -26,7 +25,7 @@ def test_missing_root_names_the_expected_tree(name: str, tmp_path: Path) -> None
         open_dataset(name, tmp_path / "nowhere")
     assert "nowhere does not exist" in message(error)
     assert f"{name} is expected there as" in message(error)
-    assert layout_of(name).groups[0].left in message(error)
+    assert DATASETS[name].CARD.groups[0].left in message(error)
 
 
 @pytest.mark.parametrize("name", list(DATASETS))
@@ -72,9 +71,9 @@ def test_missing_pseudo_label_says_how_to_make_it(tmp_path: Path) -> None:
 
 def test_a_subset_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
     layouts.sceneflow(tmp_path)
-    with pytest.raises(AanetError, match="Monkaa train cleanpass was asked for"):
+    with pytest.raises(AanetError, match="Monkaa train cleanpass was requested"):
         open_dataset("sceneflow", tmp_path, render="cleanpass", subsets=["Monkaa"])
-    with pytest.raises(AanetError, match="FlyingThings3D, which the subsets leave out"):
+    with pytest.raises(AanetError, match="FlyingThings3D, which `subsets` leaves out"):
         open_dataset("sceneflow", tmp_path, split="test", subsets=["Monkaa"])
 
 

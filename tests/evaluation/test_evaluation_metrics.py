@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from aanet.data.datasets import DATASETS
 from aanet.evaluation.metrics import METRICS, THRESHOLDS, ErrorSums, average, error_sums, fill_holes
-from aanet.evaluation.protocols import PROTOCOLS
+from aanet.evaluation.protocols import describe, protocol_of
 
 # Errors that lie well off every threshold, so that a float32 map and the loop agree on which side they are.
 disparities = st.integers(0, 800).map(lambda quarter: quarter / 4 + 0.0625)
@@ -115,15 +116,17 @@ def test_a_dense_map_stays_as_it_is() -> None:
 
 
 def test_every_protocol_names_known_metrics() -> None:
-    for protocol in PROTOCOLS.values():
+    for dataset in DATASETS.values():
+        protocol = dataset.CARD.protocol
+        assert protocol.split in dataset.CARD.splits
         assert set(protocol.metrics) <= set(METRICS)
-        assert protocol.describe()[1][0] == "range"
+        assert describe(protocol)[1][0] == "range"
 
 
 def test_protocols_average_as_the_benchmarks_do() -> None:
-    assert PROTOCOLS["kitti2015"].average == "pixels"
-    assert PROTOCOLS["kitti2012"].average == "images"
-    assert PROTOCOLS["sceneflow"].maximum == 192
+    assert protocol_of("kitti2015").average == "pixels"
+    assert protocol_of("kitti2012").average == "images"
+    assert protocol_of("sceneflow").max_disparity == 192
     assert METRICS["out_noc"].region == "visible"
     assert METRICS["out_noc"].statistic(one_pixel(3.5, 200)) == 100  # no 5 % rule in 2012
     assert METRICS["d1_bg"].region == "background"

@@ -16,7 +16,7 @@ from aanet.data.datasets import open_dataset
 from aanet.errors import AanetError
 from aanet.evaluation import evaluate
 from aanet.evaluation.report import ErrorMaps, result_rows, spread, write_report
-from aanet.evaluation.submission import format_of, write_submission
+from aanet.evaluation.submission import submission_format, write_submission
 from aanet.io.disparity import decode_pfm
 
 DISPARITY = np.round(np.linspace(1, 9, 24 * 40).reshape(24, 40) * 256).astype(np.float32) / 256
@@ -35,7 +35,7 @@ def match(*_: np.ndarray) -> Result:
 
 
 def submit(name: str, root: Path, path: Path, **options: str) -> dict[str, bytes]:
-    datasets = [open_dataset(name, root, split, **options) for split in format_of(name).splits]
+    datasets = [open_dataset(name, root, split, **options) for split in submission_format(name).splits]
     write_submission(match, datasets, path, "AANet")
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
@@ -84,10 +84,10 @@ def test_a_failing_pair_leaves_no_zip(tmp_path: Path) -> None:
 
 
 def test_who_takes_no_submission_says_so(tmp_path: Path) -> None:
-    with pytest.raises(AanetError, match="sceneflow takes no submissions; these do: kitti2012"):
-        format_of("sceneflow")
+    with pytest.raises(AanetError, match="sceneflow accepts no submissions; these do: kitti2012"):
+        submission_format("sceneflow")
     test = open_dataset("kitti2015", layouts.kitti2015(tmp_path), "test")
-    with pytest.raises(AanetError, match="letters and digits only"):
+    with pytest.raises(AanetError, match="may have letters and digits only"):
         write_submission(match, [test], tmp_path / "x.zip", "my/method")
 
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from aanet.data.datasets import StereoDataset, open_dataset
-from aanet.data.layout import check_layout
+from aanet.data.layout_check import check_layout
 from aanet.data.sample import StereoSample
 
 

@@ -9,10 +9,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-if TYPE_CHECKING:
-    from aanet.data.layout import GroupReport, LayoutReport, PartReport
+from aanet.data.datasets import DATASETS
 
-NAMES = "sceneflow, kitti2012, kitti2015, middlebury, middlebury2006, eth3d or folder"
+if TYPE_CHECKING:
+    from aanet.data.layout_check import GroupReport, LayoutReport, PartReport
+
+NAMES = " or ".join(", ".join(DATASETS).rsplit(", ", 1))
 
 
 def check(
@@ -27,14 +29,19 @@ def check(
     import json
     from dataclasses import asdict
 
-    from aanet.data.layout import check_layout
+    from aanet.data.layout_check import check_layout
 
     with Console(stderr=True).status(f"Looking through {root} …"):
         report = check_layout(name, root)
     if as_json:
-        facts = asdict(report)
-        facts.pop("layout")
-        print(json.dumps({**facts, "source": report.layout.source, "usable": report.usable}, indent=2))
+        facts = {
+            "name": report.card.name,
+            "root": report.root,
+            "groups": [asdict(group) for group in report.groups],
+            "source": report.card.source,
+            "usable": report.usable,
+        }
+        print(json.dumps(facts, indent=2))
     else:
         _print(report, Console())
     if not report.usable:
@@ -45,21 +52,21 @@ def _print(report: LayoutReport, console: Console) -> None:
     def say(line: str) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
-    say(f"{report.layout.title}, expected in {escape(report.root)}")
+    say(f"{report.card.title}, expected in {escape(report.root)}")
     width = max(len(part.pattern) for group in report.groups for part in group.parts)
     for group in report.groups:
         say(f"\n[bold]{group.title}[/bold]: {_found(group)}")
         for part in group.parts:
-            what = part.what if part.needed else f"{part.what} (optional)"
+            what = part.what if part.required else f"{part.what} (optional)"
             say(f"  {_mark(group, part)} {part.pattern:{width}} {part.found or '–':>6}  {what}")
     say("")
     for group in report.groups:
         for part in group.parts:
-            if part.needed and part.missing:
+            if part.required and part.missing:
                 more = f" and {len(part.missing) - 3} more" if len(part.missing) > 3 else ""
                 say(f"[red]Missing:[/red] {escape(', '.join(part.missing[:3]))}{more}")
     if not any(group.pairs for group in report.groups):
-        say(f"No pair was found; the dataset comes from {report.layout.source}")
+        say(f"No pair was found; the dataset comes from {report.card.source}")
     elif report.usable:
         say("[green]Usable:[/green] every pair that was found has its files.")
 
@@ -67,7 +74,7 @@ def _print(report: LayoutReport, console: Console) -> None:
 def _mark(group: GroupReport, part: PartReport) -> str:
     if group.pairs and not part.missing:
         return "[green]✓[/green]"
-    return "[red]✗[/red]" if group.pairs and part.needed else " "
+    return "[red]✗[/red]" if group.pairs and part.required else " "
 
 
 def _found(group: GroupReport) -> str:

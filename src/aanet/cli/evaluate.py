@@ -54,11 +54,13 @@ def evaluate(
     from aanet.data.datasets import open_dataset, parse_options
     from aanet.evaluation.protocols import protocol_of
     from aanet.evaluation.report import ErrorMaps, spread, write_report
-    from aanet.evaluation.submission import format_of
+    from aanet.evaluation.submission import submission_format
 
     models, options = model or ["aanet"], parse_options(option or [])
     if submission is not None:
-        datasets = [open_dataset(dataset, root, part, **options) for part in format_of(dataset).splits]
+        datasets = [
+            open_dataset(dataset, root, part, **options) for part in submission_format(dataset).splits
+        ]
         _submit(datasets, _matcher(_only(models), max_disparity, engine), submission, method)
         return
     pairs = open_dataset(dataset, root, split or protocol_of(dataset).split, **options)
@@ -132,6 +134,7 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
     import json
 
     from aanet.evaluation import paper
+    from aanet.evaluation.protocols import labels
     from aanet.evaluation.report import PAPER_ROW, conditions, region_rows, result_rows
 
     first = evaluations[0]
@@ -144,7 +147,7 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
     console = Console()
     table = Table(title=f"{first.dataset}, split {split}: {len(first.pairs)} pairs", title_justify="left")
     table.add_column("model", overflow="fold")
-    for heading in (*first.protocol.labels(), "AUSE", "s / pair"):
+    for heading in (*labels(first.protocol), "AUSE", "s / pair"):
         table.add_column(heading, justify="right")
     for cells in result_rows(evaluations):
         table.add_row(*cells, style="dim" if cells[0].startswith(PAPER_ROW) else None)

@@ -2,18 +2,16 @@
 
 from aanet.evaluation.evaluate import Evaluation, Matched, Matcher, PairResult, evaluate
 from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes
-from aanet.evaluation.protocols import PROTOCOLS, Protocol, protocol_of
+from aanet.evaluation.protocols import protocol_of
 from aanet.evaluation.sparsification import Sparsification, sparsification
 
 __all__ = [
     "METRICS",
-    "PROTOCOLS",
     "ErrorSums",
     "Evaluation",
     "Matched",
     "Matcher",
     "PairResult",
-    "Protocol",
     "Sparsification",
     "average",
     "error_sums",

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.data.datasets import PairSource
+from aanet.data.datasets.card import Average
+from aanet.data.datasets.card import Protocol as ScoringProtocol
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
-from aanet.evaluation.metrics import METRICS, Average, ErrorSums, average, error_sums, fill_holes
-from aanet.evaluation.protocols import Protocol as ScoringProtocol
-from aanet.evaluation.protocols import protocol_of
+from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes
+from aanet.evaluation.protocols import describe, protocol_of
 from aanet.evaluation.regions import region_masks
 from aanet.evaluation.sparsification import sparsification
 from aanet.typing import FloatMap, Image, Mask
@@ -116,7 +117,7 @@ class Evaluation:
         return {
             "model": self.model,
             "dataset": self.dataset,
-            "protocol": dict(self.protocol.describe()),
+            "protocol": dict(describe(self.protocol)),
             "metrics": {metric: _number(self.value(metric)) for metric in self.protocol.metrics},
             "over_images": {metric: _number(self.value(metric, "images")) for metric in METRICS},
             "over_pixels": {metric: _number(self.value(metric, "pixels")) for metric in METRICS},
@@ -171,8 +172,8 @@ def score_pair(
     matched, seconds = run_matcher(matcher, sample)
     dense, given = fill_holes(matched.disparity)
     scored: Mask = sample.valid
-    if protocol.maximum is not None:
-        scored = scored & (sample.disparity < protocol.maximum)
+    if protocol.max_disparity is not None:
+        scored = scored & (sample.disparity < protocol.max_disparity)
     sums = {
         region: error_sums(dense, sample.disparity, mask, given)
         for region, mask in region_masks(sample, scored).items()

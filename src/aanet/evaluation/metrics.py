@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from aanet.data.datasets.card import Average
 from aanet.inference.holes import ends_of_holes
 from aanet.typing import FloatMap, Mask
 
 THRESHOLDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)  # px; an error above one makes a "bad" pixel
 D1_PIXELS, D1_SHARE = 3.0, 0.05  # KITTI 2015: an outlier is off by more than 3 px and more than 5 %
-
-Average = Literal["images", "pixels"]
 
 
 @dataclass(frozen=True)

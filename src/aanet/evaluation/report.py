@@ -12,6 +12,7 @@ from aanet.data.sample import StereoSample
 from aanet.evaluation.evaluate import REGIONS, Evaluation
 from aanet.evaluation.markdown import table
 from aanet.evaluation.paper import Published, published
+from aanet.evaluation.protocols import describe, labels
 from aanet.io.atomic import atomic_path
 from aanet.io.images import write_image
 from aanet.typing import FloatMap
@@ -61,7 +62,7 @@ def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence
     """Write `report.md` into the folder that the error maps were drawn into."""
     first = evaluations[0]
     lines = [f"# {first.dataset}: {len(first.pairs)} pairs", ""]
-    lines += table(["model", *first.protocol.labels(), "AUSE", "s / pair"], result_rows(evaluations))
+    lines += table(["model", *labels(first.protocol), "AUSE", "s / pair"], result_rows(evaluations))
     lines += ["", "## Protocol", ""]
     lines += [f"- {what}: {words}" for what, words in conditions(evaluations)]
     for evaluation in evaluations:
@@ -105,7 +106,7 @@ def conditions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
     rows = [published(evaluation.dataset, evaluation.model) for evaluation in evaluations]
     sources = dict.fromkeys(f"table {row.table}: {row.measured_on}" for row in rows if row is not None)
     return [
-        *first.protocol.describe(),
+        *describe(first.protocol),
         *(("paper", source) for source in sources),
         *(("note", note) for note in first.notes()),
     ]

@@ -1,16 +1,16 @@
-"""Zip files in the format that the benchmarks' servers take."""
+"""Zip files for the benchmarks' evaluation servers."""
 
 from __future__ import annotations
 
 import tempfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from aanet.data.datasets import StereoDataset
+from aanet.data.datasets import DATASETS, StereoDataset, dataset_class
+from aanet.data.datasets.card import SubmissionFormat
 from aanet.errors import AanetError
 from aanet.evaluation.evaluate import Matcher, run_matcher
 from aanet.evaluation.metrics import fill_holes
@@ -22,39 +22,13 @@ from aanet.typing import FloatMap
 Advance = Callable[[], None]
 
 
-@dataclass(frozen=True)
-class Format:
-    """What a server expects of each pair: its map, and where its running time is told."""
-
-    splits: tuple[str, ...]  # that the zip has to hold
-    disparity: str  # name within the zip: {folder}, {key} and {method} are filled in
-    time: str | None = None
-    time_text: str = "{seconds:.4f}"
-    dense: bool = True  # KITTI fills holes itself, by the same rule
-
-
-FORMATS: dict[str, Format] = {
-    "kitti2012": Format(("test",), "{key}_10.png", dense=False),
-    "kitti2015": Format(("test",), "disp_0/{key}_10.png", dense=False),
-    "middlebury": Format(
-        ("train", "test"),
-        "{folder}/{key}/disp0{method}.pfm",
-        "{folder}/{key}/time{method}.txt",
-    ),
-    "eth3d": Format(
-        ("train", "test"),
-        "low_res_two_view/{key}.pfm",
-        "low_res_two_view/{key}.txt",
-        "runtime {seconds:.4f}",
-    ),
-}
-
-
-def format_of(name: str) -> Format:
-    """Return the format of a benchmark's server."""
-    if name not in FORMATS:
-        raise AanetError(f"{name} takes no submissions; these do: {', '.join(FORMATS)}.")
-    return FORMATS[name]
+def submission_format(name: str) -> SubmissionFormat:
+    """Return the submission format of a dataset."""
+    form = dataset_class(name).CARD.submission
+    if form is None:
+        known = ", ".join(key for key, dataset in DATASETS.items() if dataset.CARD.submission)
+        raise AanetError(f"{name} accepts no submissions; these do: {known}.")
+    return form
 
 
 def write_submission(
@@ -64,19 +38,19 @@ def write_submission(
     method: str,
     advance: Advance | None = None,
 ) -> int:
-    """Predict every pair of the benchmark's splits and zip the maps; returns how many.
+    """Predict every pair of the benchmark's splits and zip the disparity maps; returns their number.
 
     Args:
         matcher: Called with the left and right image.
         datasets: One for each split of the format, all of one benchmark.
         path: The zip file to write.
-        method: The name under which Middlebury will list the files: letters and digits.
+        method: The method's name in Middlebury's file names: letters and digits.
         advance: Called after each pair.
     """
-    form = format_of(datasets[0].name)
+    form = submission_format(datasets[0].name)
     if not method.isalnum():
         raise AanetError(
-            f"The method's name becomes part of file names: letters and digits only; got {method!r}."
+            f"The method's name is part of file names and may have letters and digits only; got {method!r}."
         )
     count = 0
     with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -86,7 +60,7 @@ def write_submission(
                 names = {"folder": pair.left.parent.parent.name, "key": pair.key, "method": method}
                 disparity = fill_holes(matched.disparity)[0] if form.dense else matched.disparity
                 name = form.disparity.format(**names)
-                archive.writestr(name, _encoded(disparity, Path(name).suffix))
+                archive.writestr(name, _encode(disparity, Path(name).suffix))
                 if form.time is not None:
                     archive.writestr(form.time.format(**names), form.time_text.format(seconds=seconds) + "\n")
                 count += 1
@@ -95,7 +69,7 @@ def write_submission(
     return count
 
 
-def _encoded(disparity: FloatMap, suffix: str) -> bytes:
+def _encode(disparity: FloatMap, suffix: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"map{suffix}"
         write_disparity(path, np.where(disparity >= 0, disparity, np.float32(np.nan)))

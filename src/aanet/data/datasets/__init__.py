@@ -1,12 +1,12 @@
-"""Datasets in their own layouts, one file per family; `aanet.data.layout` says where their files lie."""
+"""Datasets, one file per family.  To add one, write a class with a `CARD` and list it in `DATASETS`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aanet.data.datasets.base import Pair, StereoDataset
+from aanet.data.datasets.base import PairFiles, StereoDataset
 from aanet.data.datasets.eth3d import Eth3d
 from aanet.data.datasets.folder import Folder
 from aanet.data.datasets.kitti import Kitti2012, Kitti2015
@@ -14,7 +14,9 @@ from aanet.data.datasets.middlebury import Middlebury, Middlebury2006
 from aanet.data.datasets.mixed import Mixed, PairSource
 from aanet.data.datasets.sceneflow import SceneFlow
 from aanet.errors import AanetError
-from aanet.io.images import PathLike
+
+if TYPE_CHECKING:
+    from aanet.io.images import PathLike
 
 __all__ = [
     "DATASETS",
@@ -25,68 +27,57 @@ __all__ = [
     "Middlebury",
     "Middlebury2006",
     "Mixed",
-    "Pair",
+    "PairFiles",
     "PairSource",
     "SceneFlow",
     "StereoDataset",
+    "dataset_class",
     "open_dataset",
     "parse_options",
 ]
 
-DatasetClass = (
-    type[SceneFlow]
-    | type[Kitti2012]
-    | type[Kitti2015]
-    | type[Middlebury]
-    | type[Middlebury2006]
-    | type[Eth3d]
-    | type[Folder]
-)
-
-DATASETS: dict[str, DatasetClass] = {
-    "sceneflow": SceneFlow,
-    "kitti2012": Kitti2012,
-    "kitti2015": Kitti2015,
-    "middlebury": Middlebury,
-    "middlebury2006": Middlebury2006,
-    "eth3d": Eth3d,
-    "folder": Folder,
+DATASETS: dict[str, type[StereoDataset]] = {
+    dataset.CARD.name: dataset
+    for dataset in (SceneFlow, Kitti2012, Kitti2015, Middlebury, Middlebury2006, Eth3d, Folder)
 }
 
 
+def dataset_class(name: str) -> type[StereoDataset]:
+    """Return the class of a dataset by name."""
+    if name not in DATASETS:
+        raise AanetError(f"There is no dataset {name!r}; known are {', '.join(DATASETS)}.")
+    return DATASETS[name]
+
+
 def open_dataset(name: str, root: PathLike, split: str | None = None, **options: Any) -> StereoDataset:
-    """Open a dataset by name; the options are those of its class.
+    """Open a dataset by name.
 
     Args:
         name: One of `DATASETS`.
-        root: Its folder (for `folder` also a CSV file).
-        split: One of the splits it knows; the first of them if not given.
-        **options: `render` and `subsets` of sceneflow, `resolution` of middlebury, `scale` of middlebury2006,
-            `pseudo_labels` of all.
+        root: Its folder (for `folder`, a CSV file is accepted, too).
+        split: One of its splits; the first by default.
+        **options: The keyword arguments of its class.
     """
-    if name not in DATASETS:
-        raise AanetError(f"There is no dataset {name!r}; known are {', '.join(DATASETS)}.")
-    known = [
-        option for option in inspect.signature(DATASETS[name]).parameters if option not in ("root", "split")
-    ]
+    dataset = dataset_class(name)
+    known = [option for option in inspect.signature(dataset).parameters if option not in ("root", "split")]
     for option in options:
         if option not in known:
             raise AanetError(f"{name} has no option {option!r}; known are {', '.join(known)}.")
-    return DATASETS[name](root, split or DATASETS[name].SPLITS[0], **options)
+    return dataset(root, split, **options)
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, str | float | bool]:
-    """Return options given as text (`render=cleanpass`, `scale=4`, `pseudo_labels=true`) with their types."""
+    """Parse options given as text (`render=cleanpass`, `scale=4`, `pseudo_labels=true`)."""
     options: dict[str, str | float | bool] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not (name and sign and value):
-            raise AanetError(f"An option of a dataset is written name=value; got {text!r}.")
-        options[name] = _typed(value)
+            raise AanetError(f"A dataset option is written as name=value; got {text!r}.")
+        options[name] = _parse_value(value)
     return options
 
 
-def _typed(text: str) -> str | float | bool:
+def _parse_value(text: str) -> str | float | bool:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

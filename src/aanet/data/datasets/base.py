@@ -1,4 +1,7 @@
-"""What all datasets have in common: pairs found by patterns, read when they are asked for."""
+"""The base class of all datasets: pairs found by file patterns and read on demand.
+
+Modules that load NumPy are imported inside methods: the command line imports every dataset for its help.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
+from aanet.data.datasets.card import DatasetCard
 from aanet.data.layout import Captures, Group, companion, expected, find, require_root
-from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
-from aanet.io.disparity import read_disparity
-from aanet.io.images import PathLike, as_rgb8, read_image
-from aanet.typing import FloatMap, Image, Mask
+
+if TYPE_CHECKING:
+    from aanet.data.sample import StereoSample
+    from aanet.io.images import PathLike
+    from aanet.typing import FloatMap, Mask
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The files of one pair; `key` is what distinguishes it within its dataset (`000007`, `A/0000/0006`)."""
+class PairFiles:
+    """The files of one pair; `key` identifies it within its dataset (`000007`, `A/0000/0006`)."""
 
     key: str
     left: Path
@@ -33,27 +37,33 @@ class Pair:
 class StereoDataset:
     """A list of pairs on disk: `len(dataset)`, `dataset[i] -> StereoSample`.
 
-    The files are listed at the first use and read one pair at a time.
+    The files are listed on first use and read one pair at a time.  A subclass needs a `CARD`, and overrides
+    methods only where its files differ from the common conventions.
+
+    Args:
+        root: The dataset's folder.
+        split: One of the card's splits; the first by default.
+        pseudo_labels: Whether to read pseudo ground truth, too.
     """
 
-    def __init__(
-        self, name: str, root: PathLike, split: str, groups: tuple[Group, ...], pseudo_labels: bool
-    ) -> None:
-        self.name = name
+    CARD: ClassVar[DatasetCard]
+
+    def __init__(self, root: PathLike, split: str | None = None, *, pseudo_labels: bool = False) -> None:
+        self.name = self.CARD.name
         self.root = Path(root)
-        self.split = split
-        self.groups = groups
+        self.split = self.one_of(split or self.CARD.splits[0], self.CARD.splits, "split")
+        self.groups = self._select_groups()
         self.pseudo_labels = pseudo_labels
-        require_root(name, self.root, groups[0])
+        require_root(self.name, self.root, self.groups[0])
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Every pair of the split, in order of the file names."""
+    def pairs(self) -> list[PairFiles]:
+        """Every pair of the split, sorted by file name."""
         found = [pair for group in self.groups for pair in self._pairs_of(group)]
         if not found:
             raise AanetError(
                 f"The split {self.split!r} of {self.name} is empty: no pair in {self.root} is named "
-                f"{expected(self.groups[0])}; `aanet data check` shows what is there."
+                f"{expected(self.groups[0])}; `aanet data check` shows which files were found."
             )
         return found
 
@@ -61,6 +71,9 @@ class StereoDataset:
         return len(self.pairs)
 
     def __getitem__(self, index: int) -> StereoSample:
+        from aanet.data.datasets.reading import read_mask, read_rgb
+        from aanet.data.sample import StereoSample
+
         pair = self.pairs[index]
         disparity, valid = self._read_truth(pair)
         return StereoSample(
@@ -75,13 +88,24 @@ class StereoDataset:
         )
 
     def pseudo_label_path(self, index: int) -> Path:
-        """Where the pseudo ground truth of a pair is written to and read from."""
+        """Return the file of a pair's pseudo ground truth."""
         return self.pairs[index].pseudo
 
-    def _pairs_of(self, group: Group) -> Iterable[Pair]:
-        """The pairs of a group; a subclass may leave some out for its split."""
+    @classmethod
+    def one_of(cls, value: str, known: tuple[str, ...], what: str) -> str:
+        """Return the value if it is known, else raise an error that lists the known values."""
+        if value not in known:
+            raise AanetError(f"{cls.CARD.name} has no {what} {value!r}; known are {', '.join(known)}.")
+        return value
+
+    def _select_groups(self) -> tuple[Group, ...]:
+        """The groups that the split consists of."""
+        return tuple(group for group in self.CARD.groups if group.split == self.split)
+
+    def _pairs_of(self, group: Group) -> Iterable[PairFiles]:
+        """The pairs of a group; a subclass may filter them by split."""
         for captures, left in find(self.root, group.left):
-            yield Pair(
+            yield PairFiles(
                 key="/".join(captures),
                 left=left,
                 right=companion(self.root, group.right, captures),
@@ -94,43 +118,24 @@ class StereoDataset:
     def _optional(self, pattern: str | None, captures: Captures) -> Path | None:
         return None if pattern is None else companion(self.root, pattern, captures)
 
-    def _read_truth(self, pair: Pair) -> tuple[FloatMap | None, Mask | None]:
-        if pair.disparity is None:
-            return None, None
-        return known_disparity(read_disparity(pair.disparity))
+    def _read_truth(self, pair: PairFiles) -> tuple[FloatMap | None, Mask | None]:
+        from aanet.data.datasets.reading import read_truth
+
+        return (None, None) if pair.disparity is None else read_truth(pair.disparity)
 
     def _read_visible(self, path: Path) -> Mask:
-        """Middlebury's mask, which ETH3D shares: 255 visible in both views, 128 occluded, 0 unknown."""
+        """Read Middlebury's mask, which ETH3D shares: 255 visible in both views, 128 occluded, 0 unknown."""
+        from aanet.data.datasets.reading import read_mask
+
         visible: Mask = read_mask(path) == 255
         return visible
 
-    def _read_pseudo(self, pair: Pair) -> FloatMap:
+    def _read_pseudo(self, pair: PairFiles) -> FloatMap:
+        from aanet.data.datasets.reading import read_truth
+
         if not pair.pseudo.is_file():
             raise AanetError(
                 f"{self.name} {pair.key} has no pseudo ground truth: {pair.pseudo} does not exist "
-                "(`aanet pseudo-label` makes it)."
+                "(`aanet pseudo-label` creates it)."
             )
-        return known_disparity(read_disparity(pair.pseudo))[0]
-
-
-def known_disparity(disparity: FloatMap) -> tuple[FloatMap, Mask]:
-    """Return the disparity with 0 where it is unknown, and the mask of where it is known."""
-    valid = np.isfinite(disparity) & (disparity > 0)
-    return np.where(valid, disparity, np.float32(0)), valid
-
-
-def read_rgb(path: Path) -> Image:
-    """Read an image as uint8 RGB."""
-    return as_rgb8(read_image(path))
-
-
-def read_mask(path: Path) -> Image:
-    """Read an 8-bit mask [H, W]; of a colored one the first channel."""
-    return read_rgb(path)[:, :, 0]
-
-
-def one_of(name: str, value: str, known: tuple[str, ...], what: str) -> str:
-    """Return the value if the dataset knows it."""
-    if value not in known:
-        raise AanetError(f"{name} has no {what} {value!r}; known are {', '.join(known)}.")
-    return value
+        return read_truth(pair.pseudo)[0]

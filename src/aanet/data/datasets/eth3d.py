@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from aanet.data.datasets.base import StereoDataset, one_of
-from aanet.data.layout import LAYOUTS
-from aanet.io.images import PathLike
+from aanet.data.datasets.base import StereoDataset
+from aanet.data.datasets.card import DatasetCard, Protocol, SubmissionFormat
+from aanet.data.datasets.scenes import scene_folders
 
 
 class Eth3d(StereoDataset):
     """The 27 training or 20 test pairs; extract images and ground truth into the same scene folders."""
 
-    SPLITS = ("train", "test")
-
-    def __init__(self, root: PathLike, split: str = "train", pseudo_labels: bool = False) -> None:
-        one_of("eth3d", split, self.SPLITS, "split")
-        groups = tuple(group for group in LAYOUTS["eth3d"].groups if group.split == split)
-        super().__init__("eth3d", root, split, groups, pseudo_labels)
+    CARD = DatasetCard(
+        name="eth3d",
+        title="ETH3D low-resolution two-view",
+        source="https://www.eth3d.net/datasets#low-res-two-view",
+        groups=(
+            scene_folders("train", "train", "two_view_training", 27),
+            scene_folders("test", "test", "two_view_test", 20),
+        ),
+        splits=("train", "test"),
+        protocol=Protocol(
+            split="train",
+            metrics=("bad1_noc", "bad1", "bad2_noc", "epe_noc", "epe", "density"),
+            average="images",
+            description="as in ETH3D's two-view benchmark: percentage of non-occluded pixels with an error "
+            "above 1 px, averaged over scenes",
+        ),
+        submission=SubmissionFormat(
+            splits=("train", "test"),
+            disparity="low_res_two_view/{key}.pfm",
+            time="low_res_two_view/{key}.txt",
+            time_text="runtime {seconds:.4f}",
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Pairs of one's own: a folder, or a CSV file that names them."""
+"""The user's own pairs: a folder, or a CSV file that lists them."""
 
 from __future__ import annotations
 
@@ -7,44 +7,70 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aanet.data.datasets.base import Pair, StereoDataset, one_of, read_mask
-from aanet.data.layout import LAYOUTS, Group
-from aanet.data.sample import StereoSample
+from aanet.data.datasets.base import PairFiles, StereoDataset
+from aanet.data.datasets.card import DatasetCard, Protocol
+from aanet.data.layout import Group
 from aanet.errors import AanetError
-from aanet.io.images import PathLike
+
+if TYPE_CHECKING:
+    from aanet.data.sample import StereoSample
+    from aanet.io.images import PathLike
 
 COLUMNS = ("left", "right", "disparity", "mask")
 
 
 class Folder(StereoDataset):
-    """`left/`, `right/` and, where known, `disparity/` and `mask/`, matched by file name.
+    """`left/`, `right/` and, optionally, `disparity/` and `mask/`, matched by file name.
 
-    Disparities are `.pfm`, `.npy`, `.npz` or 16-bit `.png` (256 times the value).  A mask says more about the
-    ground truth: 0 = do not use, 128 = occluded, anything else = visible in both views.
+    Disparities are `.pfm`, `.npy`, `.npz` or 16-bit `.png` (256 times the value).  A mask qualifies the
+    ground truth: 0 = not used, 128 = occluded, anything else = visible in both views.
 
     Args:
-        root: The folder; or a CSV file with the columns left, right and optionally disparity and mask, whose
-            paths are relative to it.
+        root: The folder; or a CSV file with the columns left, right and, optionally, disparity and mask, with
+            paths relative to the file.
         split: `all`.
-        pseudo_labels: Whether to read pseudo ground truth too.
+        pseudo_labels: Whether to read pseudo ground truth, too.
     """
 
-    SPLITS = ("all",)
+    CARD = DatasetCard(
+        name="folder",
+        title="Your own folder",
+        source="your own pairs; or a CSV file with the columns left, right, disparity, mask",
+        groups=(
+            Group(
+                title="all",
+                split="all",
+                left="left/*",
+                right="right/*",
+                disparity="disparity/*",
+                visible="mask/*",
+                pseudo="disparity_pseudo/*.pfm",
+            ),
+        ),
+        splits=("all",),
+        protocol=Protocol(
+            split="all",
+            metrics=("epe", "bad1", "bad2", "bad3", "d1_all", "density"),
+            average="images",
+            description="none: your own pairs",
+        ),
+    )
 
-    def __init__(self, root: PathLike, split: str = "all", pseudo_labels: bool = False) -> None:
-        one_of("folder", split, self.SPLITS, "split")
+    def __init__(self, root: PathLike, split: str | None = None, *, pseudo_labels: bool = False) -> None:
         path = Path(root)
         self.table = path if path.suffix.lower() == ".csv" else None
-        folder = path if self.table is None else path.parent
-        super().__init__("folder", folder, split, LAYOUTS["folder"].groups, pseudo_labels)
+        super().__init__(path if self.table is None else path.parent, split, pseudo_labels=pseudo_labels)
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Every pair of the folder or of the table."""
+    def pairs(self) -> list[PairFiles]:
+        """Every pair of the folder or of the CSV file."""
         return super().pairs if self.table is None else read_table(self.table)
 
     def __getitem__(self, index: int) -> StereoSample:
+        from aanet.data.datasets.reading import read_mask
+
         sample = super().__getitem__(index)
         mask_path = self.pairs[index].visible
         if mask_path is not None:
@@ -55,8 +81,8 @@ class Folder(StereoDataset):
                 sample.disparity = sample.disparity * sample.valid
         return sample
 
-    def _pairs_of(self, group: Group) -> Iterable[Pair]:
-        """All pairs have ground truth or, without a folder `disparity`, none; masks as they come."""
+    def _pairs_of(self, group: Group) -> Iterable[PairFiles]:
+        """With a folder `disparity`, every pair must have ground truth; masks are optional per pair."""
         has_truth = (self.root / "disparity").is_dir()
         for pair in super()._pairs_of(group):
             has_mask = pair.visible is not None and pair.visible.is_file()
@@ -67,8 +93,8 @@ class Folder(StereoDataset):
             )
 
 
-def read_table(path: Path) -> list[Pair]:
-    """Read a CSV file of pairs; an empty cell means that the file does not exist."""
+def read_table(path: Path) -> list[PairFiles]:
+    """Read a CSV file of pairs; an empty cell means that the pair has no such file."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
@@ -77,7 +103,7 @@ def read_table(path: Path) -> list[Pair]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise AanetError(f"{path} is not a CSV file in UTF-8: {error}.") from error
     if not rows:
-        raise AanetError(f"{path} names no pair; expected a header with {', '.join(COLUMNS)} and rows.")
+        raise AanetError(f"{path} lists no pairs; expected a header with {', '.join(COLUMNS)} and rows.")
     missing = [column for column in COLUMNS[:2] if column not in rows[0]]
     unknown = [str(column) for column in rows[0] if column not in COLUMNS]
     if missing or unknown:
@@ -88,13 +114,13 @@ def read_table(path: Path) -> list[Pair]:
     return [_pair_of_row(path, number, row) for number, row in enumerate(rows, start=2)]
 
 
-def _pair_of_row(table: Path, number: int, row: dict[str, str | None]) -> Pair:
+def _pair_of_row(table: Path, number: int, row: dict[str, str | None]) -> PairFiles:
     files = {column: table.parent / text.strip() for column, text in row.items() if text and text.strip()}
     if "left" not in files or "right" not in files:
         raise AanetError(f"{table}, line {number}: a pair needs a left and a right image.")
     key = Path((row["left"] or "").strip()).with_suffix("")
     key = Path(*key.parts[1:]) if key.is_absolute() else key
-    return Pair(
+    return PairFiles(
         key=key.as_posix(),
         left=files["left"],
         right=files["right"],

@@ -1,19 +1,20 @@
-"""Several datasets as one, each with its share."""
+"""A weighted mixture of datasets."""
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
+
+if TYPE_CHECKING:
+    from aanet.data.sample import StereoSample
 
 
 class PairSource(Protocol):
-    """What can be mixed: anything that counts and yields samples, the procedural world included."""
+    """Any sequence of samples with a name, such as a dataset on disk or the synthetic world."""
 
     name: str
 
@@ -25,15 +26,15 @@ class PairSource(Protocol):
 class Mixed:
     """A weighted mixture, long enough that every sample of every dataset occurs at least once.
 
-    With weights 3 and 1, three quarters of the samples come from the first dataset; the one that would
-    otherwise run out first is repeated.  Without weights the datasets are joined as they are.  The order is
-    one dataset after the other: shuffling is the sampler's business.
+    With weights 3 and 1, three quarters of the samples come from the first dataset; datasets that are too
+    short for their weight are repeated.  Without weights the datasets are concatenated.  Samples are not
+    shuffled: one dataset follows the other.
     """
 
     def __init__(self, datasets: Sequence[PairSource], weights: Sequence[float] | None = None) -> None:
         lengths = [len(dataset) for dataset in datasets]
         if not lengths or min(lengths) == 0:
-            raise AanetError("A mixture needs at least one dataset, and none of them empty.")
+            raise AanetError("A mixture needs at least one dataset, and none may be empty.")
         weights = lengths if weights is None else weights
         if len(weights) != len(lengths) or not all(0 < weight < float("inf") for weight in weights):
             raise AanetError(
@@ -41,7 +42,7 @@ class Mixed:
             )
         self.datasets = list(datasets)
         self.name = "+".join(dataset.name for dataset in datasets)
-        # One pass of the dataset that is long for its weight decides how often the others are repeated.
+        # The dataset with the most samples per weight is used once; the others are repeated to match.
         passes = max(length / weight for length, weight in zip(lengths, weights, strict=True))
         self.counts = [round(passes * weight) for weight in weights]
         self._ends = list(itertools.accumulate(self.counts))
@@ -50,23 +51,9 @@ class Mixed:
         return self._ends[-1]
 
     def __getitem__(self, index: int) -> StereoSample:
-        dataset, position = self.locate(index)
-        return dataset[position]
-
-    def locate(self, index: int) -> tuple[PairSource, int]:
-        """Return the dataset that a sample of the mixture comes from, and its place there."""
         if not -len(self) <= index < len(self):
             raise IndexError(index)
         index %= len(self)
         which = bisect_right(self._ends, index)
         dataset = self.datasets[which]
-        return dataset, (index - (self._ends[which] - self.counts[which])) % len(dataset)
-
-    def pseudo_label_path(self, index: int) -> Path:
-        """Where the pseudo ground truth of a pair is written to and read from: as its own dataset says."""
-        dataset, position = self.locate(index)
-        path_of = getattr(dataset, "pseudo_label_path", None)
-        if path_of is None:
-            raise AanetError(f"{dataset.name} is not on disk, so it has no place for pseudo ground truth.")
-        path: Path = path_of(position)
-        return path
+        return dataset[(index - (self._ends[which] - self.counts[which])) % len(dataset)]

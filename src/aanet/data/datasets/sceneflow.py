@@ -3,55 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from aanet.data.datasets.base import StereoDataset, one_of
-from aanet.data.layout import LAYOUTS, Group, find
+from aanet.data.datasets.base import StereoDataset
+from aanet.data.datasets.card import DatasetCard, Protocol
+from aanet.data.layout import Group, find
 from aanet.errors import AanetError
-from aanet.io.images import PathLike
+
+if TYPE_CHECKING:
+    from aanet.io.images import PathLike
 
 SUBSETS = ("FlyingThings3D", "Monkaa", "Driving")
+
+
+def _groups(render: str) -> tuple[Group, ...]:
+    """The three subsets in one rendering pass; the ground truth is the same for both passes."""
+    subsets = (
+        ("FlyingThings3D", "train", "TRAIN/*/*/", 22390),
+        ("FlyingThings3D", "test", "TEST/*/*/", 4370),
+        ("Monkaa", "train", "*/", 8664),
+        ("Driving", "train", "*/*/*/", 4400),
+    )
+    return tuple(
+        Group(
+            title=f"{subset} {split} {render}",
+            split=split,
+            left=f"{subset}/frames_{render}/{scene}left/*.png",
+            right=f"{subset}/frames_{render}/{scene}right/*.png",
+            disparity=f"{subset}/disparity/{scene}left/*.pfm",
+            pseudo=f"{subset}/disparity_pseudo/{scene}left/*.pfm",
+            complete=complete,
+        )
+        for subset, split, scene, complete in subsets
+    )
 
 
 class SceneFlow(StereoDataset):
     """The training pairs of all three subsets (35,454 in full), or the 4,370 of FlyingThings3D's TEST.
 
     Args:
-        root: The folder that holds `FlyingThings3D`, `Monkaa` and `Driving`.
+        root: The folder with `FlyingThings3D`, `Monkaa` and `Driving`.
         split: `train` or `test`.
         render: `finalpass`, with motion blur and haze, as in the paper; or `cleanpass`.
-        subsets: Which of the three to train on, a list or names joined by commas; those that are there if
-            not given.
-        pseudo_labels: Whether to read pseudo ground truth too.
+        subsets: Which of the three to use, a list or names joined by commas; by default, those that are on
+            disk.
+        pseudo_labels: Whether to read pseudo ground truth, too.
     """
 
-    SPLITS = ("train", "test")
+    CARD = DatasetCard(
+        name="sceneflow",
+        title="Scene Flow (FlyingThings3D, Monkaa, Driving)",
+        source="https://lmb.informatik.uni-freiburg.de/resources/datasets/SceneFlowDatasets.en.html",
+        groups=(*_groups("finalpass"), *_groups("cleanpass")),
+        splits=("train", "test"),
+        protocol=Protocol(
+            split="test",
+            metrics=("epe", "bad1", "bad3", "d1_all", "density"),
+            average="images",
+            description="as in the paper: FlyingThings3D TEST, disparities below 192 px, mean over images",
+            max_disparity=192.0,
+        ),
+    )
 
     def __init__(
         self,
         root: PathLike,
-        split: str = "train",
+        split: str | None = None,
+        *,
         render: str = "finalpass",
         subsets: Sequence[str] | str | None = None,
         pseudo_labels: bool = False,
     ) -> None:
-        one_of("sceneflow", split, self.SPLITS, "split")
-        one_of("sceneflow", render, ("finalpass", "cleanpass"), "rendering")
+        self.render = self.one_of(render, ("finalpass", "cleanpass"), "rendering")
         names = subsets.split(",") if isinstance(subsets, str) else subsets or SUBSETS
-        for name in names:
-            one_of("sceneflow", name, SUBSETS, "subset")
-        groups = tuple(
-            group
-            for group in LAYOUTS["sceneflow"].groups
-            if group.split == split
-            and group.left.startswith(tuple(f"{name}/frames_{render}/" for name in names))
-        )
-        if not groups:
-            raise AanetError("Scene Flow's test split is in FlyingThings3D, which the subsets leave out.")
-        super().__init__("sceneflow", root, split, groups, pseudo_labels)
+        self.subsets = [self.one_of(name, SUBSETS, "subset") for name in names]
+        super().__init__(root, split, pseudo_labels=pseudo_labels)
         if subsets is not None:
-            self._require(groups)
+            self._require_subsets()
 
-    def _require(self, groups: tuple[Group, ...]) -> None:
-        for group in groups:
+    def _select_groups(self) -> tuple[Group, ...]:
+        folders = tuple(f"{name}/frames_{self.render}/" for name in self.subsets)
+        groups = tuple(group for group in super()._select_groups() if group.left.startswith(folders))
+        if not groups:
+            raise AanetError("Scene Flow's test split is in FlyingThings3D, which `subsets` leaves out.")
+        return groups
+
+    def _require_subsets(self) -> None:
+        for group in self.groups:
             if not find(self.root, group.left):
-                raise AanetError(f"{group.title} was asked for, but {self.root} has no {group.left}.")
+                raise AanetError(f"{group.title} was requested, but {self.root} has no {group.left}.")
