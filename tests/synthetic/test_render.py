@@ -13,7 +13,7 @@ from aanet.synthetic import Scene, Surface, SyntheticWorld, render_scene
 from aanet.synthetic.library import flat
 from aanet.synthetic.placement import Facet, Material, Viewpoint, draw_mask, place_facet
 from aanet.synthetic.render import RenderedPair
-from aanet.synthetic.stage import Stage
+from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.surfaces import Dome, Folds, Plane
 from aanet.synthetic.world import PLACES
 from synthetic_sheets import SIZE, TILE, grid, sheet
@@ -46,11 +46,11 @@ def test_a_plane_has_its_closed_form_in_both_views(a: float, b: float, c: float)
 def test_a_plane_in_space_is_seen_where_the_pinhole_says() -> None:
     turn, _ = cv2.Rodrigues(np.array([0.1, -0.3, 0.02]))
     view = Viewpoint(180.0, 70.0, 33.0, SIZE, 1.5, turn)
-    stage = Stage(view, np.random.default_rng(0), "test", np.array([0.0, 0.0, -1.0]), 0.6)
+    builder = SceneBuilder(view, np.random.default_rng(0), "test", np.array([0.0, 0.0, -1.0]), 0.6)
     corners = np.array([[-30.0, 1.2, 4.0], [30.0, 1.2, 4.5], [30.0, -40.0, 9.0]])
     corners = np.vstack([corners, corners[0] + corners[2] - corners[1]])
-    stage.background.append([Facet([corners], Material(TILE))])
-    scene = stage.build(40.0)
+    builder.background.append([Facet([corners], Material(TILE))])
+    scene = builder.build(40.0)
     pair = render_scene(scene)
     assert pair.disparity.max() == pytest.approx(40.0, abs=0.3)
     normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
