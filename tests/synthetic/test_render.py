@@ -15,7 +15,7 @@ from aanet.synthetic.placement import Facet, Material, Viewpoint, draw_mask, pla
 from aanet.synthetic.render import RenderedPair
 from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.surfaces import Dome, Folds, Plane
-from aanet.synthetic.world import PLACES
+from aanet.synthetic.world import SCENE_KINDS
 from synthetic_sheets import SIZE, TILE, grid, sheet
 
 
@@ -96,7 +96,7 @@ def test_slopes_of_a_relief_are_its_derivatives(relief: Dome | Folds) -> None:
     np.testing.assert_allclose(gy[smooth], climb[smooth], atol=4e-3)
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("kind", SCENE_KINDS)
 def test_the_right_view_warped_by_the_disparity_is_the_left_one(kind: str) -> None:
     world = SyntheticWorld((160, 320), 128, seed=5, kinds={kind: 1.0})
     medians, high = [], []
@@ -116,7 +116,7 @@ def test_scenes_cut_out_of_real_photographs_warp_onto_each_other(shared_data: Pa
         assert np.median(warped_error(pair)[pair.visible]) < 2.0
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("kind", SCENE_KINDS)
 def test_the_disparity_of_the_right_view_is_that_of_the_left_at_matching_pixels(kind: str) -> None:
     world = SyntheticWorld((120, 240), 96, seed=7, kinds={kind: 1.0})
     for index in range(3):
