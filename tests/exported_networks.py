@@ -8,7 +8,7 @@ from typing import NamedTuple
 from aanet.export.exporting import Report
 from aanet.matcher import StereoMatcher
 from aanet.models.network import StereoNetwork
-from small_networks import build_small, enliven
+from small_networks import build_small, randomize_weights
 
 
 class Exported(NamedTuple):
@@ -24,5 +24,5 @@ class Exported(NamedTuple):
 def lively(name: str) -> StereoNetwork:
     """A small network whose sampling points move."""
     network = build_small(name)
-    enliven(network)
+    randomize_weights(network)
     return network.eval()

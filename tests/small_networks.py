@@ -33,8 +33,8 @@ def build_small(name: str, training_heads: bool = False, initialization: str = "
     return network
 
 
-def enliven(network: nn.Module) -> None:
-    """Give weights as after some training: points that move, signals that do not fade."""
+def randomize_weights(network: nn.Module) -> None:
+    """Draw weights like those of a trained network: nonzero offsets, and activations that do not vanish."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for module in network.modules():

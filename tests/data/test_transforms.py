@@ -7,6 +7,7 @@ import pytest
 
 from aanet.data import transforms as T
 from aanet.data.sample import StereoSample
+from aanet.data.transforms import geometric, photometric
 
 
 def slanted(height: int = 40, width: int = 60, slope: float = 0.05) -> StereoSample:
@@ -94,7 +95,7 @@ def test_vertical_flip_turns_everything_over() -> None:
 @pytest.mark.parametrize("size", [(40, 120), (80, 60), (20, 30), (55, 85)])
 def test_resized_pairs_still_match_by_their_truth(size: tuple[int, int]) -> None:
     assert warp_error(slanted()) < 1
-    assert warp_error(T.resize(slanted(), *size)) < 1.5
+    assert warp_error(geometric.resize(slanted(), *size)) < 1.5
 
 
 def test_scale_crop_scales_disparity_with_the_width() -> None:
@@ -107,7 +108,7 @@ def test_scale_crop_scales_disparity_with_the_width() -> None:
 
 def test_resizing_a_disparity_edge_makes_no_surface_between() -> None:
     disparity = np.where(np.arange(40) < 20, 5.0, 30.0).astype(np.float32) * np.ones((10, 1), np.float32)
-    result = T.resize_disparity(disparity, np.ones((10, 40), bool), 17, 71)
+    result = geometric.resample_disparity(disparity, np.ones((10, 40), bool), 17, 71)
     assert set(np.unique(result)) == {5.0, 30.0}
 
 
@@ -116,7 +117,7 @@ def test_resizing_sparse_truth_copies_values_only_from_known_pixels() -> None:
     known = rng.random((20, 30)) < 0.3
     disparity = np.where(known, 7.0, 0.0).astype(np.float32)
     sample = StereoSample("sparse", *[np.zeros((20, 30, 3), np.uint8)] * 2, disparity, known)
-    result = T.resize(sample, 40, 90)
+    result = geometric.resize(sample, 40, 90)
     assert result.disparity is not None
     assert result.valid is not None
     np.testing.assert_allclose(result.disparity[result.valid], 21.0, rtol=1e-6)
@@ -139,14 +140,19 @@ def test_color_changes_both_views_alike_unless_asymmetric() -> None:
 
 def test_color_changes_are_what_their_names_say() -> None:
     image = np.random.default_rng(1).random((8, 9, 3)).astype(np.float32) * 0.4 + 0.1
-    np.testing.assert_allclose(T._brightness(2.0)(image), image * 2, rtol=1e-6)
-    np.testing.assert_allclose(T._gamma(1.5)(image), image**1.5, rtol=1e-4)
-    assert T._contrast(0.8)(image).std() < image.std()
-    np.testing.assert_allclose((T._contrast(0.8)(image) @ T.LUMA).mean(), (image @ T.LUMA).mean(), rtol=1e-5)
-    grayer = T._saturation(0.0)(image)
+    np.testing.assert_allclose(photometric._brightness(2.0)(image), image * 2, rtol=1e-6)
+    np.testing.assert_allclose(photometric._gamma(1.5)(image), image**1.5, rtol=1e-4)
+    flatter = photometric._contrast(0.8)(image)
+    assert flatter.std() < image.std()
+    np.testing.assert_allclose(
+        (flatter @ photometric.LUMA).mean(), (image @ photometric.LUMA).mean(), rtol=1e-5
+    )
+    grayer = photometric._saturation(0.0)(image)
     np.testing.assert_allclose(grayer[..., 0], grayer[..., 2], rtol=1e-5)
-    np.testing.assert_allclose(T._hue(1 / 3)(image), image[..., [2, 0, 1]], atol=1e-3)  # a third turn: R → G
-    np.testing.assert_allclose(T._hue(0.1)(T._hue(-0.1)(image)), image, atol=1e-3)
+    np.testing.assert_allclose(
+        photometric._hue(1 / 3)(image), image[..., [2, 0, 1]], atol=1e-3
+    )  # a third turn: R → G
+    np.testing.assert_allclose(photometric._hue(0.1)(photometric._hue(-0.1)(image)), image, atol=1e-3)
 
 
 def test_erasing_touches_only_the_right_view() -> None:

@@ -15,7 +15,7 @@ from aanet.errors import AanetError
 from aanet.models import zoo
 from aanet.models.weights import checkpoint, files
 from matching_network import plane
-from small_networks import enliven
+from small_networks import randomize_weights
 
 
 def as_batch(*images: np.ndarray) -> list[np.ndarray]:
@@ -80,7 +80,7 @@ def test_every_other_kind_of_network_is_the_same_on_openvino(name):
 
 def test_the_highest_peak_is_the_same_on_openvino():
     network = random_network("stereonet_aa", 48)
-    enliven(network)
+    randomize_weights(network)
     zoo.regress_by(network, "peak")
     reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
     for one, other in zip(

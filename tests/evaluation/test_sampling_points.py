@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from aanet.cli.main import app
 from aanet.engines.networks import random_network
 from aanet.errors import AanetError
-from aanet.evaluation.sampling_points import adaptive_layers, draw_points, sampling_points, telling_pixels
+from aanet.evaluation.sampling_points import adaptive_layers, draw_points, example_pixels, sampling_points
 from aanet.io.images import read_image, write_image
 
 SIZE = (72, 144)
@@ -90,7 +90,7 @@ def test_the_pixels_shown_are_beside_an_edge_and_in_a_plain_area() -> None:
     left[30:70, 120:180] = 90
     disparity = np.full((100, 200), 5, np.float32)
     disparity[20:80, 40:90] = 30
-    (edge_x, edge_y), (plain_x, plain_y) = telling_pixels(left, disparity)
+    (edge_x, edge_y), (plain_x, plain_y) = example_pixels(left, disparity)
     assert 80 <= edge_x < 90
     assert 20 <= edge_y < 80
     assert (135 <= plain_x <= 165, 45 <= plain_y <= 55) == (True, True)

@@ -20,7 +20,7 @@ from aanet.models.aggregation import (
 from aanet.models.aggregation.ganet3d import GuidanceNetwork
 from aanet.models.layers import DeformConv2d
 from aanet.ops.guided import semi_global_aggregation
-from small_networks import enliven
+from small_networks import randomize_weights
 
 
 def random(*shape: int) -> Tensor:
@@ -71,7 +71,7 @@ def test_a_stack_is_its_modules_in_turn_and_one_1x1_convolution_per_scale() -> N
         )
 
     stack = AdaptiveAggregation([module(), module()], [4, 2]).eval()
-    enliven(stack)
+    randomize_weights(stack)
     volumes = [random(1, 4, 6, 8), random(1, 2, 3, 4)]
     expected = volumes
     for part in stack.stack:
@@ -101,7 +101,7 @@ def test_gcnet_doubles_the_size_of_its_volume() -> None:
 
 def test_psmnet_adds_up_the_scores_of_its_hourglasses() -> None:
     aggregation = PSMNetAggregation(outputs=3).eval()
-    enliven(aggregation)
+    randomize_weights(aggregation)
     parts: list[Tensor] = []
     for score in aggregation.score:
         score.register_forward_hook(lambda *given: parts.append(given[2]))
@@ -139,7 +139,7 @@ def test_psmnets_hourglasses_see_the_first_way_down_and_the_latest_way_up() -> N
 
 def test_an_hourglass_adds_what_an_earlier_one_knew() -> None:
     hourglass = PSMNetAggregation(outputs=1).eval().hourglasses[0]
-    enliven(hourglass)
+    randomize_weights(hourglass)
     x, before, behind = random(1, 32, 4, 4, 4), random(1, 64, 2, 2, 2), random(1, 64, 2, 2, 2) + 1
     with torch.inference_mode():
         output, down, up = hourglass(x, before, behind)
@@ -152,7 +152,7 @@ def test_an_hourglass_adds_what_an_earlier_one_knew() -> None:
 
 def test_ganet_guides_every_sga_block_with_weights_of_unit_norm() -> None:
     guidance = GuidanceNetwork(3).eval()
-    enliven(guidance)
+    randomize_weights(guidance)
     result = guidance(random(1, 3, 12, 18), random(1, 32, 4, 6))
     assert [tuple(w.shape) for w in result.semi_global] == [(1, 4, 32, 5, 4, 6)] * 3
     assert [tuple(w.shape) for w in result.local] == [(1, 75, 12, 18)] * 2
@@ -166,7 +166,7 @@ def test_ganet_guides_every_sga_block_with_weights_of_unit_norm() -> None:
 
 def test_a_semi_global_block_is_sga_a_convolution_and_a_shortcut() -> None:
     block = GANetAggregation(outputs=1).eval().semi_global[0]
-    enliven(block)
+    randomize_weights(block)
     volume = random(1, 32, 2, 3, 4)
     weights = F.normalize(random(1, 4, 32, 5, 3, 4), p=1, dim=3)
     expected = F.relu(block.refine(block.norm(semi_global_aggregation(volume, weights))) + volume)

@@ -12,7 +12,7 @@ from aanet.models.cost_volume import (
     DifferenceVolume,
     ProjectedConcatenationVolume,
 )
-from small_networks import build_small, enliven
+from small_networks import build_small, randomize_weights
 
 
 def features(*shapes: tuple[int, int, int, int]) -> tuple[list[Tensor], list[Tensor]]:
@@ -38,7 +38,7 @@ def test_one_scale_is_subtracted_or_concatenated() -> None:
 
 def test_ganet_projects_left_and_right_each_with_its_own_convolution() -> None:
     module = ProjectedConcatenationVolume(3, channels=4).eval()
-    enliven(module)
+    randomize_weights(module)
     left, right = features((1, 4, 3, 5))
     (volume,) = module(left, right)
     expected = naive.concatenation_volume(module.left(left[0]), module.right(right[0]), 3)
@@ -47,7 +47,7 @@ def test_ganet_projects_left_and_right_each_with_its_own_convolution() -> None:
 
 def test_matching_compares_left_with_right_and_not_the_other_way_round() -> None:
     network = build_small("stereonet_aa").eval()
-    enliven(network)
+    randomize_weights(network)
     scene = torch.randn(1, 3, 16, 96, generator=torch.Generator().manual_seed(0))
     left, right = scene[..., :-8], scene[..., 8:]  # two candidates apart at a quarter of the size
     with torch.inference_mode():

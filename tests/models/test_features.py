@@ -20,7 +20,7 @@ from aanet.models.features import (
 from aanet.models.features.aanet import FeaturePyramid
 from aanet.models.hourglass import deformable_window, plain_window
 from aanet.models.layers import Bottleneck, DeformConv2d
-from small_networks import enliven
+from small_networks import randomize_weights
 
 EXTRACTORS: dict[str, Callable[[], FeatureExtractor]] = {
     "aanet": AANetFeatures,
@@ -71,7 +71,7 @@ def test_plain_bottlenecks_start_as_their_shortcut() -> None:
 
 def test_the_pyramid_brings_coarse_levels_to_fine_ones_by_repetition() -> None:
     pyramid = FeaturePyramid([4, 6, 8], 3).eval()
-    enliven(pyramid)
+    randomize_weights(pyramid)
     maps = [torch.randn(1, 4, 8, 12), torch.randn(1, 6, 4, 6), torch.randn(1, 8, 2, 3)]
     merged = [lateral(x) for lateral, x in zip(pyramid.lateral, maps, strict=True)]
     for fine in (1, 0):

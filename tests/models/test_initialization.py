@@ -11,7 +11,7 @@ from aanet.errors import AanetError
 from aanet.models import zoo
 from aanet.models.initialization import initialize_for_matching
 from aanet.models.network import StereoNetwork
-from small_networks import ADAPTIVE, build_small, enliven
+from small_networks import ADAPTIVE, build_small, randomize_weights
 
 every_adaptive_network = pytest.mark.parametrize("name", ADAPTIVE)
 
@@ -35,7 +35,7 @@ def test_aggregation_passes_the_correlation_through(name: str, training_heads: b
 
 def test_a_trained_network_becomes_the_identity_too_at_a_temperature() -> None:
     network = build_small("aanet").eval()
-    enliven(network)
+    randomize_weights(network)
     initialize_for_matching(network, temperature=7.0)
     volumes = random_volumes(network)
     torch.testing.assert_close(network.aggregation(volumes)[0], 7 * volumes[0].clamp(min=0))

@@ -22,7 +22,7 @@ from aanet.models.layers import (
     upconv3d_norm,
     upconv_norm,
 )
-from small_networks import enliven
+from small_networks import randomize_weights
 
 
 def random(*shape: int) -> Tensor:
@@ -43,7 +43,7 @@ def test_a_deformable_convolution_starts_as_a_plain_one_of_dilation_2(stride: in
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_deformable_convolution_is_the_loop_at_the_points_it_predicts(stride: int) -> None:
     layer = DeformConv2d(4, 3, stride)
-    enliven(layer)
+    randomize_weights(layer)
     layer.double()
     x = random(1, 4, 5, 6).double()
     predicted = layer.offset_predictor(x)
@@ -85,7 +85,7 @@ def test_transposed_convolutions_double_the_size() -> None:
 
 def test_the_order_is_convolution_norm_activation() -> None:
     block = conv_norm(2, 3, relu()).eval()
-    enliven(block)
+    randomize_weights(block)
     x = random(1, 2, 4, 5)
     convolution, norm, _ = block
     assert isinstance(norm, nn.BatchNorm2d)
@@ -100,7 +100,7 @@ def test_leaky_relu_has_the_slope_of_the_publications() -> None:
 @pytest.mark.parametrize(("inputs", "stride"), [(4, 1), (3, 1), (4, 2)])
 def test_a_residual_block_adds_its_shortcut_and_activates_behind_the_sum(inputs: int, stride: int) -> None:
     block = ResidualBlock(inputs, 4, relu(), leaky_relu(), stride).eval()
-    enliven(block)
+    randomize_weights(block)
     x = random(2, inputs, 6, 8) - 1
     kept = x.clone()
     expected = naive.leaky_relu(block.body(x) + block.shortcut(x), 0.2)
@@ -116,7 +116,7 @@ def test_dilation_reaches_both_convolutions_of_a_residual_block() -> None:
 
 def test_a_bottleneck_is_three_convolutions_a_shortcut_and_a_relu() -> None:
     block = Bottleneck(4, 2, 8, conv2d(2, 2, stride=2), stride=2).eval()
-    enliven(block)
+    randomize_weights(block)
     x = random(1, 4, 6, 8)
     kept = x.clone()
     inner = block.expand(block.window(block.reduce(x)))
@@ -136,7 +136,7 @@ def test_an_hourglass_keeps_the_size_and_goes_down_to_a_sixteenth(strong: object
 
 def test_every_skip_connection_of_an_hourglass_counts() -> None:
     hourglass = StackedHourglass(plain_window).eval()
-    enliven(hourglass)
+    randomize_weights(hourglass)
     x = random(1, 32, 16, 16)
     expected = hourglass(x)
     for merge in [*hourglass.up_first, *hourglass.down_second, *hourglass.up_second]:

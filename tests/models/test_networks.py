@@ -16,7 +16,7 @@ from aanet.models import zoo
 from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.network import StereoNetwork, StereoOutput
 from aanet.models.weights.checkpoint import Checkpoint
-from small_networks import MAX_DISPARITY, build_small, enliven, random_pair
+from small_networks import MAX_DISPARITY, build_small, random_pair, randomize_weights
 
 # By how much each prediction is smaller than the image, coarse to fine, without and with training heads.
 SCALES: dict[str, tuple[list[int], list[int]]] = {
@@ -53,7 +53,7 @@ class Subject:
 @pytest.fixture(scope="module", params=zoo.NETWORKS)
 def subject(request: pytest.FixtureRequest) -> Subject:
     network = build_small(request.param).eval()
-    enliven(network)
+    randomize_weights(network)
     left, right = random_pair(network, batch=2)
     with torch.inference_mode():
         output = network(left, right)
@@ -172,7 +172,7 @@ def test_size_multiples(name: str) -> None:
 @pytest.mark.parametrize("name", zoo.NETWORKS)
 def test_training_heads_learn_and_can_be_dropped(name: str) -> None:
     network = build_small(name, training_heads=True)
-    enliven(network)
+    randomize_weights(network)
     left, right = random_pair(network, batch=2, extra=0)
     network.train()
     output = network(left, right)
@@ -257,7 +257,7 @@ class _Disparity(nn.Module):
 @pytest.mark.parametrize("name", ["aanet", "stereonet_aa", "stereonet", "gcnet", "psmnet"])
 def test_export_reproduces_eager(name: str) -> None:
     network = build_small(name).eval()
-    enliven(network)
+    randomize_weights(network)
     _thin_out(network)
     left, right = random_pair(network, extra=0)
     program = torch.export.export(_Disparity(network), (left, right))

@@ -16,7 +16,7 @@ from aanet.models.refinement import (
     hourglass_refinement,
     stereodrnet_refinement,
 )
-from small_networks import enliven
+from small_networks import randomize_weights
 
 
 def images(height: int, width: int) -> tuple[Tensor, Tensor]:
@@ -39,7 +39,7 @@ def disparity() -> Tensor:
 
 def test_warped_refinement_sees_the_error_the_left_image_and_the_disparity(disparity: Tensor) -> None:
     refinement = stereodrnet_refinement().eval()
-    enliven(refinement)
+    randomize_weights(refinement)
     left, right = images(6, 9)
     of_images, of_disparity = seen_by(refinement.image_conv), seen_by(refinement.disparity_conv)
     of_body, of_residual = seen_by(refinement.body), seen_by(refinement.residual)

@@ -20,14 +20,14 @@ from aanet.errors import AanetError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
-from small_networks import enliven
+from small_networks import randomize_weights
 
 
 def stereonet_aa(max_disparity: int = 48) -> StereoNetwork:
     """The smallest network of the zoo, with weights that differ from a fresh one's."""
     torch.manual_seed(3)
     network = zoo.build("stereonet_aa", max_disparity)
-    enliven(network)
+    randomize_weights(network)
     return network.eval()
 
 

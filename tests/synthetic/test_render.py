@@ -13,9 +13,9 @@ from aanet.synthetic import Scene, Surface, SyntheticWorld, render_scene
 from aanet.synthetic.library import flat
 from aanet.synthetic.placement import Facet, Material, Viewpoint, draw_mask, place_facet
 from aanet.synthetic.render import RenderedPair
-from aanet.synthetic.stage import Stage
+from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.surfaces import Dome, Folds, Plane
-from aanet.synthetic.world import PLACES
+from aanet.synthetic.world import SCENE_KINDS
 from synthetic_sheets import SIZE, TILE, grid, sheet
 
 
@@ -46,11 +46,11 @@ def test_a_plane_has_its_closed_form_in_both_views(a: float, b: float, c: float)
 def test_a_plane_in_space_is_seen_where_the_pinhole_says() -> None:
     turn, _ = cv2.Rodrigues(np.array([0.1, -0.3, 0.02]))
     view = Viewpoint(180.0, 70.0, 33.0, SIZE, 1.5, turn)
-    stage = Stage(view, np.random.default_rng(0), "test", np.array([0.0, 0.0, -1.0]), 0.6)
+    builder = SceneBuilder(view, np.random.default_rng(0), "test", np.array([0.0, 0.0, -1.0]), 0.6)
     corners = np.array([[-30.0, 1.2, 4.0], [30.0, 1.2, 4.5], [30.0, -40.0, 9.0]])
     corners = np.vstack([corners, corners[0] + corners[2] - corners[1]])
-    stage.background.append([Facet([corners], Material(TILE))])
-    scene = stage.build(40.0)
+    builder.background.append([Facet([corners], Material(TILE))])
+    scene = builder.build(40.0)
     pair = render_scene(scene)
     assert pair.disparity.max() == pytest.approx(40.0, abs=0.3)
     normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
@@ -96,7 +96,7 @@ def test_slopes_of_a_relief_are_its_derivatives(relief: Dome | Folds) -> None:
     np.testing.assert_allclose(gy[smooth], climb[smooth], atol=4e-3)
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("kind", SCENE_KINDS)
 def test_the_right_view_warped_by_the_disparity_is_the_left_one(kind: str) -> None:
     world = SyntheticWorld((160, 320), 128, seed=5, kinds={kind: 1.0})
     medians, high = [], []
@@ -116,7 +116,7 @@ def test_scenes_cut_out_of_real_photographs_warp_onto_each_other(real_data: Path
         assert np.median(warped_error(pair)[pair.visible]) < 2.0
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("kind", SCENE_KINDS)
 def test_the_disparity_of_the_right_view_is_that_of_the_left_at_matching_pixels(kind: str) -> None:
     world = SyntheticWorld((120, 240), 96, seed=7, kinds={kind: 1.0})
     for index in range(3):

@@ -20,7 +20,7 @@ from aanet.synthetic.camera_effects import MIDDLE_GRAY, CameraEffects, draw_came
 from aanet.synthetic.library import Cache, TextureLibrary, flat
 from aanet.synthetic.photo import segment
 from aanet.synthetic.textures import GENERATORS
-from aanet.synthetic.world import PLACES
+from aanet.synthetic.world import SCENE_KINDS
 
 SIZE = (64, 128)
 NOISE = np.random.default_rng(0).standard_normal(200_000, np.float32)
@@ -48,7 +48,7 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("kind", SCENE_KINDS)
 def test_every_kind_of_scene_gives_a_whole_sample(kind: str, photographs: Path) -> None:
     for textures, length in ((None, 1), (photographs, 3)):
         world = SyntheticWorld(SIZE, 48, seed=1, textures=textures, kinds={kind: 1.0}, length=length)
@@ -126,7 +126,7 @@ def test_disparities_cover_the_range_with_the_bias_of_real_data(many: list[tuple
 
 
 def test_the_mixture_shows_every_kind(many: list[tuple[str, np.ndarray]]) -> None:
-    assert {kind for kind, _ in many} == set(PLACES) == set(KIND_WEIGHTS)
+    assert {kind for kind, _ in many} == set(SCENE_KINDS) == set(KIND_WEIGHTS)
 
 
 @pytest.mark.parametrize("name", GENERATORS)

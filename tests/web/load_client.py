@@ -1,6 +1,6 @@
 """Many clients at once: good, hostile and impatient ones.  A process of its own, run by `test_load.py`.
 
-Prints one JSON object: how often each kind got which answer, and the bodies of the good ones by checksum.
+Prints one JSON object: how often each kind got which response, and the bodies of the good ones by checksum.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ async def one(client: httpx.AsyncClient, url: str, request: dict[str, object]) -
     files = {name: (name, bytes.fromhex(data)) for name, data in request["files"].items()}  # type: ignore[attr-defined]  # from JSON
     while True:
         try:
-            answer = await client.post(
+            response = await client.post(
                 url, files=files, params={"format": "npy"}, timeout=request["patience"]
             )
         except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.ConnectTimeout, httpx.PoolTimeout):
             return "left"
-        if answer.status_code != 503:
+        if response.status_code != 503:
             return (
-                f"{answer.status_code} {zlib.crc32(answer.content)}"
-                if answer.is_success
-                else str(answer.status_code)
+                f"{response.status_code} {zlib.crc32(response.content)}"
+                if response.is_success
+                else str(response.status_code)
             )
-        refusals["retry" if "Retry-After" in answer.headers else "no Retry-After"] += 1
+        refusals["retry" if "Retry-After" in response.headers else "no Retry-After"] += 1
         await asyncio.sleep(0.05 + 0.1 * (refusals["retry"] % 4))
 
 

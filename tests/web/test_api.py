@@ -36,20 +36,20 @@ def expected(small_pair: dict[str, bytes], tmp_path_factory: pytest.TempPathFact
 def test_disparity_is_that_of_the_matcher(
     server: Server, small_pair: dict[str, bytes], expected: StereoResult, tmp_path: Path, wanted: str
 ) -> None:
-    answer = server.match(small_pair, format=wanted, model="sgbm")
-    assert answer.status_code == 200, answer.text
+    response = server.match(small_pair, format=wanted, model="sgbm")
+    assert response.status_code == 200, response.text
     path = tmp_path / FILES[wanted]
-    path.write_bytes(answer.content)
+    path.write_bytes(response.content)
     tolerance = 1 / 256 if wanted == "png16" else 0
     assert np.allclose(read_disparity(path), expected.disparity, rtol=0, atol=tolerance)
 
 
 def test_headers_carry_warnings_camera_and_timing(server: Server, small_pair: dict[str, bytes]) -> None:
-    answer = server.match({**small_pair, "right": small_pair["left"]})
-    assert "same" in json.loads(answer.headers["Aanet-Warnings"])[0]
-    assert json.loads(answer.headers["Aanet-Camera"])["baseline_m"] == 0.193001
-    assert answer.headers["Aanet-Model"] == "sgbm"
-    assert [part.split(";")[0] for part in answer.headers["Server-Timing"].split(", ")] == [
+    response = server.match({**small_pair, "right": small_pair["left"]})
+    assert "same" in json.loads(response.headers["Aanet-Warnings"])[0]
+    assert json.loads(response.headers["Aanet-Camera"])["baseline_m"] == 0.193001
+    assert response.headers["Aanet-Model"] == "sgbm"
+    assert [part.split(";")[0] for part in response.headers["Server-Timing"].split(", ")] == [
         *("queue", "decode", "match", "encode")
     ]
 
@@ -79,13 +79,13 @@ def test_depth_points_and_summary(
 def test_every_format_is_answered_as_documented(
     server: Server, small_pair: dict[str, bytes], wanted: str
 ) -> None:
-    answer = server.match(small_pair, format=wanted, check=True)
-    assert answer.status_code == 200, answer.text
+    response = server.match(small_pair, format=wanted, check=True)
+    assert response.status_code == 200, response.text
     document = server.get("/api/v1/openapi.json").json()
     documented = document["paths"]["/api/v1/disparity"]["post"]["responses"]["200"]["content"]
-    assert answer.headers["content-type"] in documented
-    if answer.headers["content-type"] == "image/png":
-        assert decode_image(answer.content, wanted).size
+    assert response.headers["content-type"] in documented
+    if response.headers["content-type"] == "image/png":
+        assert decode_image(response.content, wanted).size
 
 
 def test_scale_and_range_reach_the_matcher(server: Server, small_pair: dict[str, bytes]) -> None:
@@ -109,9 +109,9 @@ def test_a_raw_pair_is_rectified(server: Server, small_pair: dict[str, bytes]) -
         "T": matrix.format(3, 1, "-0.1, 0., 0."),
     }
     text = "%YAML:1.0\n---\n" + "".join(f"{name}: {value}" for name, value in fields.items())
-    answer = server.match({**small_pair, "calib": text.encode()}, format="json")
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["camera"]["baseline_m"] == pytest.approx(0.1)
+    response = server.match({**small_pair, "calib": text.encode()}, format="json")
+    assert response.status_code == 200, response.text
+    assert response.json()["camera"]["baseline_m"] == pytest.approx(0.1)
 
 
 def test_models_probes_and_metrics(server: Server, small_pair: dict[str, bytes]) -> None:
@@ -121,16 +121,16 @@ def test_models_probes_and_metrics(server: Server, small_pair: dict[str, bytes])
     for prefix in ("", "/api/v1"):
         assert server.get(f"{prefix}/healthz").json() == {"status": "ok"}
         assert server.get(f"{prefix}/readyz").json() == {"status": "ready"}
-    before = answers_with_200(server)
+    before = responses_with_200(server)
     server.match(small_pair)
-    assert answers_with_200(server) == before + 1
+    assert responses_with_200(server) == before + 1
     assert 'aanet_match_seconds_count{model="sgbm"}' in server.get("/metrics").text
 
 
-def answers_with_200(server: Server) -> float:
+def responses_with_200(server: Server) -> float:
     lines = server.get("/api/v1/metrics").text.splitlines()
     return sum(
-        float(line.split()[1]) for line in lines if line.startswith('aanet_answers_total{status="200"')
+        float(line.split()[1]) for line in lines if line.startswith('aanet_responses_total{status="200"')
     )
 
 

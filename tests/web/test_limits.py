@@ -37,14 +37,14 @@ CALIBRATIONS = {
 }
 
 
-def assert_refused(answer: httpx.Response, status: int, code: str) -> str:
-    assert answer.status_code == status, answer.text
-    problem = answer.json()
+def assert_refused(response: httpx.Response, status: int, code: str) -> str:
+    assert response.status_code == status, response.text
+    problem = response.json()
     assert set(problem) == {"code", "message"}
     assert problem["code"] == code
     message: str = problem["message"]
     assert message.endswith(".")
-    assert not re.search(r"Traceback|File \"|/tmp|/usr|/home|\.py\b|site-packages", answer.text), message
+    assert not re.search(r"Traceback|File \"|/tmp|/usr|/home|\.py\b|site-packages", response.text), message
     return message
 
 
@@ -52,8 +52,8 @@ def assert_refused(answer: httpx.Response, status: int, code: str) -> str:
 def test_the_content_decides_what_is_an_image(
     server: Server, small_pair: dict[str, bytes], kind: str
 ) -> None:
-    answer = server.match({**small_pair, "right": NOT_IMAGES[kind]})
-    assert "right image" in assert_refused(answer, 415, "not_an_image")
+    response = server.match({**small_pair, "right": NOT_IMAGES[kind]})
+    assert "right image" in assert_refused(response, 415, "not_an_image")
 
 
 def test_pixels_are_counted_before_decoding(
@@ -96,8 +96,8 @@ def test_damage_and_different_sizes_are_named(
 
 @pytest.mark.parametrize("kind", CALIBRATIONS)
 def test_a_wrong_calibration_is_one_sentence(server: Server, small_pair: dict[str, bytes], kind: str) -> None:
-    answer = server.match({**small_pair, "calib": CALIBRATIONS[kind]})
-    assert "calibration" in assert_refused(answer, 422, "wrong_calibration").lower()
+    response = server.match({**small_pair, "calib": CALIBRATIONS[kind]})
+    assert "calibration" in assert_refused(response, 422, "wrong_calibration").lower()
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_no_path_of_a_client_reaches_the_file_system(server: Server, path: str) 
     host, port = server.url.removeprefix("http://").rstrip("/").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as raw:  # httpx would tidy the path up
         raw.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-        answer = b"".join(iter(lambda: raw.recv(65536), b""))
-    assert answer.startswith(b"HTTP/1.1 404")
-    assert b"dataclass" not in answer
+        response = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert response.startswith(b"HTTP/1.1 404")
+    assert b"dataclass" not in response
 
 
 def test_uploads_are_limited_whether_or_not_they_announce_their_size(
@@ -158,12 +158,12 @@ def test_uploads_are_limited_whether_or_not_they_announce_their_size(
     assert "0.2 MB" in assert_refused(server.match(large), 413, "too_large")
     chunks = (bytes(50_000) for _ in range(8))  # sent in chunks: no Content-Length
     headers = {"Content-Type": "multipart/form-data; boundary=b"}
-    answer = httpx.post(f"{server.api}/disparity", content=chunks, headers=headers, trust_env=False)
-    assert answer.status_code in (400, 413)
+    response = httpx.post(f"{server.api}/disparity", content=chunks, headers=headers, trust_env=False)
+    assert response.status_code in (400, 413)
     form = b'--b\r\nContent-Disposition: form-data; name="left"; filename="l"\r\n\r\n'
     honest = (form, *(bytes(50_000) for _ in range(8)))
-    answer = httpx.post(f"{server.api}/disparity", content=iter(honest), headers=headers, trust_env=False)
-    assert_refused(answer, 413, "too_large")
+    response = httpx.post(f"{server.api}/disparity", content=iter(honest), headers=headers, trust_env=False)
+    assert_refused(response, 413, "too_large")
     assert server.match(small_pair).status_code == 200
 
 

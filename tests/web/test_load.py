@@ -49,7 +49,7 @@ def test_good_requests_are_answered_among_hostile_and_impatient_ones(
     assert seen["refusals"].get("retry", 0) > 0  # the queue was full at times, or this showed little
     assert "no Retry-After" not in seen["refusals"]
     assert _memory(server) - before < 25 * MEGABYTE
-    statuses = [line for line in server.get("/metrics").text.splitlines() if "aanet_answers_total{" in line]
+    statuses = [line for line in server.get("/metrics").text.splitlines() if "aanet_responses_total{" in line]
     assert not [line for line in statuses if 'status="5' in line and 'status="503"' not in line]
     assert server.taken() == 0
     assert "Traceback" not in server.stop()

@@ -50,7 +50,7 @@ def test_full_leaving_and_sigterm(start: Callable[..., Server], whole_pair: dict
 
 
 def leave_while_waiting(server: Server, pair: dict[str, bytes]) -> None:
-    """Send a whole request, wait until it has its place, and hang up."""
+    """Send a whole request, wait until it has its slot, and hang up."""
     request = httpx.Request(
         "POST", f"{server.api}/disparity", files={name: (name, data) for name, data in pair.items()}
     )
@@ -90,10 +90,10 @@ def _enlarged(data: bytes) -> bytes:
 
 def test_a_request_has_a_time_limit(start: Callable[..., Server], whole_pair: dict[str, bytes]) -> None:
     server = start("--model", "sgbm", "--timeout", "0.6")
-    answer = server.match(whole_pair, scale=SLOW)
-    assert (answer.status_code, answer.json()["code"]) == (503, "timeout")
-    assert "0.6 seconds" in answer.json()["message"]
-    assert "Retry-After" in answer.headers
+    response = server.match(whole_pair, scale=SLOW)
+    assert (response.status_code, response.json()["code"]) == (503, "timeout")
+    assert "0.6 seconds" in response.json()["message"]
+    assert "Retry-After" in response.headers
 
 
 def test_an_upload_has_a_time_limit(start: Callable[..., Server]) -> None:

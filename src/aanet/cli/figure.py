@@ -35,7 +35,7 @@ def figure(
     from rich.console import Console
 
     with Console(stderr=True).status("Matching"):
-        from aanet.evaluation.sampling_points import sampling_points, telling_pixels
+        from aanet.evaluation.sampling_points import example_pixels, sampling_points
         from aanet.export.sources import open_network
         from aanet.io.images import as_rgb8, read_image, write_image
         from aanet.matcher import StereoMatcher
@@ -44,7 +44,7 @@ def figure(
         network, _ = open_network(model, weights, None)
         pair = as_rgb8(read_image(left)), as_rgb8(read_image(right))
         result = StereoMatcher(network, engine="torch")(*pair)
-        shown = pixels or telling_pixels(pair[0], result.disparity)
+        shown = pixels or example_pixels(pair[0], result.disparity)
         found = sampling_points(network, *pair, shown, levels)
         write_image(output, _panel(pair[0], colorize_disparity(result.disparity), found))
     for each in found:

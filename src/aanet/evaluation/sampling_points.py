@@ -145,8 +145,8 @@ def _follow(
     return points, weights
 
 
-def telling_pixels(left: Image, disparity: FloatMap) -> list[Pixel]:
-    """The paper's two kinds: a pixel beside the sharpest edge, and the middle of the largest plain area."""
+def example_pixels(left: Image, disparity: FloatMap) -> list[Pixel]:
+    """Pick the paper's two cases: a pixel next to an edge, and the center of a textureless area."""
     height, width = disparity.shape
     border = min(height, width) // 10
     inner = np.zeros((height, width), bool)

@@ -96,7 +96,7 @@ def _fold_batch_norms(layers: nn.Sequential) -> None:
             layers[index + 1] = nn.Identity()
 
 
-def as_one_node(
+def deform_conv2d_as_custom_op(
     x: Tensor,
     offset: Tensor,
     mask: Tensor,

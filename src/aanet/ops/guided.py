@@ -39,16 +39,16 @@ def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     if volume.is_meta:  # the shape is known without a thousand steps
         return torch.empty_like(volume)
     down, up, right, left = weights.unbind(dim=1)
-    vertical = _there_and_back(volume, down, up, dim=-2)
-    horizontal = _there_and_back(volume, right, left, dim=-1)
+    vertical = _scan_both_directions(volume, down, up, dim=-2)
+    horizontal = _scan_both_directions(volume, right, left, dim=-1)
     return torch.maximum(vertical, horizontal)
 
 
-def _there_and_back(volume: Tensor, there: Tensor, back: Tensor, dim: int) -> Tensor:
-    """Scan along `dim` both ways at once, the way back as a mirrored image in the same batch."""
+def _scan_both_directions(volume: Tensor, forward: Tensor, backward: Tensor, dim: int) -> Tensor:
+    """Scan along `dim` in both directions at once, the backward one as a flipped volume in the same batch."""
     volumes = torch.cat((volume, volume.flip(dim)))
-    result_there, result_back = _scan(volumes, torch.cat((there, back.flip(dim))), dim).chunk(2)
-    return torch.maximum(result_there, result_back.flip(dim))
+    result, flipped = _scan(volumes, torch.cat((forward, backward.flip(dim))), dim).chunk(2)
+    return torch.maximum(result, flipped.flip(dim))
 
 
 def _scan(volume: Tensor, weights: Tensor, dim: int) -> Tensor:

@@ -11,8 +11,8 @@ from aanet.synthetic import shapes
 from aanet.synthetic.library import flat
 from aanet.synthetic.materials import Materials
 from aanet.synthetic.placement import Extent, Facet, Material, Points, ReliefMaker, join, split_like
+from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.shapes import Contour
-from aanet.synthetic.stage import Stage
 from aanet.synthetic.surfaces import Dome, Folds, Plane, Relief
 
 SLOPE = 0.6  # disparity per pixel that a relief may reach
@@ -71,19 +71,19 @@ class _FoldsMaker:
 
 @dataclass
 class Props:
-    """Builds things in world coordinates and puts them on a stage."""
+    """Builds things in world coordinates and puts them on a builder."""
 
-    stage: Stage
+    builder: SceneBuilder
     materials: Materials
 
     @property
     def rng(self) -> np.random.Generator:
         """The scene's random generator."""
-        return self.stage.rng
+        return self.builder.rng
 
     def sheet(self, corners: list[tuple[float, float, float]], material: Material, group: int = -1) -> Facet:
         """A polygon given by world points."""
-        return Facet([self.stage.view.to_camera(np.array(corners))], material, group)
+        return Facet([self.builder.view.to_camera(np.array(corners))], material, group)
 
     def upright(
         self, contours: list[Contour], at: tuple[float, float, float], yaw: float, lean: float = 0.0
@@ -94,7 +94,7 @@ class Props:
         back, up = v * math.sin(lean), v * math.cos(lean)
         cos, sin = math.cos(yaw), math.sin(yaw)
         world = np.stack([x + u * cos - back * sin, y + up, z + u * sin + back * cos], 1)
-        return split_like(self.stage.view.to_camera(world), contours)
+        return split_like(self.builder.view.to_camera(world), contours)
 
     def facing(self, x: float, z: float) -> float:
         """The yaw at which something at (x, z) faces the camera."""
@@ -102,18 +102,18 @@ class Props:
 
     def shadow(self, x: float, z: float, rx: float, rz: float, y: float = 0.0) -> Facet:
         """A soft dark patch on the floor under a thing."""
-        light = self.stage.light
+        light = self.builder.light
         outline = shapes.ellipse(rx * 1.25, rz * 1.25, x - 0.3 * rx * light[0], z + 0.15 * rz)
         world = np.stack([outline[:, 0], np.full(len(outline), y), outline[:, 1]], 1)
         distance = max(float(np.hypot(x, z)), 0.3)
-        blur = float(np.clip(0.25 * self.stage.view.focal * min(rx, rz) / distance, 1.0, 9.0))
+        blur = float(np.clip(0.25 * self.builder.view.focal * min(rx, rz) / distance, 1.0, 9.0))
         opacity = self.rng.uniform(0.25, 0.65)
-        patch = [self.stage.view.to_camera(world)]
+        patch = [self.builder.view.to_camera(world)]
         return Facet(patch, Material(flat((0, 0, 0))), decal=True, opacity=opacity, blur=blur)
 
     def dome(self, cylinder: bool) -> ReliefMaker:
         """The relief of a ball or an upright cylinder as wide as the facet."""
-        return _DomeMaker(self.stage.view.focal, cylinder)
+        return _DomeMaker(self.builder.view.focal, cylinder)
 
     def folds(self, strength: float, vertical: bool) -> ReliefMaker:
         """The relief of cloth: waves, mostly across the width if `vertical`."""
@@ -121,7 +121,7 @@ class Props:
         lengths = self.rng.uniform(35, 160, count)
         spread = self.rng.normal(0.0, 0.25 if vertical else 1.5, count)
         phases, shares = self.rng.uniform(0, 7, count), self.rng.dirichlet(np.ones(count))
-        return _FoldsMaker(self.stage.view.focal, strength, lengths, spread, phases, shares)
+        return _FoldsMaker(self.builder.view.focal, strength, lengths, spread, phases, shares)
 
     def box(
         self,
@@ -137,11 +137,11 @@ class Props:
         turned = np.stack(
             [local[:, 0] * cos - local[:, 2] * sin, local[:, 1], local[:, 0] * sin + local[:, 2] * cos], 1
         )
-        camera = self.stage.view.to_camera(turned + at)
+        camera = self.builder.view.to_camera(turned + at)
         # Each face looks along one edge of the box, and is seen if that points toward the camera.
         outwards = camera[_OUTWARDS[:, 1]] - camera[_OUTWARDS[:, 0]]
         seen = (outwards * camera[_FACES[:, 0]]).sum(axis=1) < 0
-        group = self.stage.new_group()
+        group = self.builder.new_group()
         faces = []
         for number in np.flatnonzero(seen).tolist():
             chosen = front if front is not None and number == 0 else material
@@ -162,10 +162,10 @@ class Props:
         return Facet(self.upright(contours, at, yaw, lean), material, relief=relief)
 
     def add(self, thing: list[Facet], floor: int | None = None, shadow: Facet | None = None) -> None:
-        """Put a thing on the stage, and its shadow on the sheet number `floor` of the background."""
-        self.stage.objects.append(thing)
+        """Put a thing on the builder, and its shadow on the sheet number `floor` of the background."""
+        self.builder.objects.append(thing)
         if floor is not None and shadow is not None:
-            self.stage.background[floor].append(shadow)
+            self.builder.background[floor].append(shadow)
 
     def decal(self, facet: Facet, parts: list[Contour], material: Material) -> Facet:
         """Shapes on a four-cornered facet, in coordinates 0..1 along its first two edges."""

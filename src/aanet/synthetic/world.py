@@ -14,12 +14,12 @@ from aanet.synthetic.camera_effects import NOISE_LENGTH, draw_cameras, expose
 from aanet.synthetic.heap import keep_freed_memory
 from aanet.synthetic.library import Cache, TextureLibrary
 from aanet.synthetic.photo import photo_scene
-from aanet.synthetic.places import flying, room, street, table_top
 from aanet.synthetic.render import render_scene
+from aanet.synthetic.scenes import flying, room, street, table_top
 from aanet.synthetic.surfaces import Scene
 
-Place = Callable[[np.random.Generator, TextureLibrary, tuple[int, int], float], Scene]
-PLACES: dict[str, Place] = {
+SceneMaker = Callable[[np.random.Generator, TextureLibrary, tuple[int, int], float], Scene]
+SCENE_KINDS: dict[str, SceneMaker] = {
     "room": room,
     "street": street,
     "table_top": table_top,
@@ -102,7 +102,7 @@ class SyntheticWorld:
 
     def _scene(self, rng: np.random.Generator) -> Scene:
         kind = self.kinds[int(rng.choice(len(self.kinds), p=self.chances))]
-        return PLACES[kind](rng, self.library, self.size, self._nearest_disparity(rng))
+        return SCENE_KINDS[kind](rng, self.library, self.size, self._nearest_disparity(rng))
 
     def _nearest_disparity(self, rng: np.random.Generator) -> float:
         """The largest disparity of a scene: mostly 30 to 100 px as in real data, at times up to the limit."""
@@ -133,8 +133,10 @@ def _check(
         raise AanetError(f"Expected a maximum disparity from {least} to {most}, but got {max_disparity}.")
     if seed < 0 or length < 1:
         raise AanetError(f"Expected a seed >= 0 and a length >= 1, but got {seed} and {length}.")
-    unknown = sorted(set(weights) - set(PLACES))
+    unknown = sorted(set(weights) - set(SCENE_KINDS))
     if unknown:
-        raise AanetError(f"Expected kinds of scene among {', '.join(PLACES)}, but got {', '.join(unknown)}.")
+        raise AanetError(
+            f"Expected kinds of scene among {', '.join(SCENE_KINDS)}, but got {', '.join(unknown)}."
+        )
     if not weights or min(weights.values()) < 0 or sum(weights.values()) <= 0:
         raise AanetError(f"Expected weights of at least zero with a sum above zero, but got {dict(weights)}.")

@@ -24,7 +24,7 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in table:
             raise AanetError(f"{where} lacks the key {name!r}.")
-    values = {key: convert(value, hints[key], f"{where}: {key!r}") for key, value in table.items()}
+    values = {key: coerce(value, hints[key], f"{where}: {key!r}") for key, value in table.items()}
     return cls(**values)
 
 
@@ -34,24 +34,24 @@ def closest(word: str, known: list[str]) -> str:
     return f"did you mean {near[0]!r}" if near else f"known are {', '.join(sorted(known))}"
 
 
-def convert(value: Any, hint: Any, where: str) -> Any:
+def coerce(value: Any, hint: Any, where: str) -> Any:
     """`value` as the annotated type, or an error that says what was expected."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):  # an optional value: TOML has no null, so only the type is left
         (hint,) = (argument for argument in arguments if argument is not type(None))
-        return convert(value, hint, where)
+        return coerce(value, hint, where)
     if origin is Literal:
         if value not in arguments:
             allowed = ", ".join(repr(argument) for argument in arguments)
             raise AanetError(f"{where} must be one of {allowed}; it is {value!r}.")
         return value
     if origin is tuple:
-        return _convert_tuple(value, arguments, where)
+        return _coerce_tuple(value, arguments, where)
     is_spec = dataclasses.is_dataclass(hint) and isinstance(hint, type)
     if (origin is dict or is_spec) and not isinstance(value, Mapping):
         raise AanetError(f"{where} must be a table; it is {value!r}.")
     if origin is dict:
-        return {key: convert(item, arguments[1], f"{where}, {key!r}") for key, item in value.items()}
+        return {key: coerce(item, arguments[1], f"{where}, {key!r}") for key, item in value.items()}
     if is_spec:
         return build(hint, value, where)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -64,14 +64,14 @@ def convert(value: Any, hint: Any, where: str) -> Any:
 _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
-def _convert_tuple(value: Any, arguments: tuple[Any, ...], where: str) -> tuple[Any, ...]:
+def _coerce_tuple(value: Any, arguments: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise AanetError(f"{where} must be a list; it is {value!r}.")
     if arguments[-1] is Ellipsis:
-        return tuple(convert(item, arguments[0], f"{where}, entry {i}") for i, item in enumerate(value))
+        return tuple(coerce(item, arguments[0], f"{where}, entry {i}") for i, item in enumerate(value))
     if len(value) != len(arguments):
         raise AanetError(f"{where} must have {len(arguments)} entries; it has {len(value)}.")
     return tuple(
-        convert(item, hint, f"{where}, entry {i}")
+        coerce(item, hint, f"{where}, entry {i}")
         for i, (item, hint) in enumerate(zip(value, arguments, strict=True))
     )

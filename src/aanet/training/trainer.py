@@ -18,7 +18,7 @@ from aanet.models.weights import checkpoint
 from aanet.synthetic.heap import keep_freed_memory
 from aanet.training import batches, environment, stages
 from aanet.training.checkpoint import (
-    Checkpoint,
+    TrainingCheckpoint,
     checkpoints,
     load_checkpoint,
     random_states,
@@ -272,7 +272,7 @@ class Trainer:
             "random": random_states(),
         }
         average = self.average.state if self.average else {}
-        checkpoint = Checkpoint(
+        checkpoint = TrainingCheckpoint(
             self.recipe.network.name, self.step, score, self.network.state_dict(), average, state
         )
         save_checkpoint(self.folder / "checkpoints", checkpoint)

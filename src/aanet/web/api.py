@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from aanet.inference.postprocess import LARGEST_ENLARGEMENT
-from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, answers, problems
+from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
 from aanet.web.errors import ServiceError
 from aanet.web.formats import Format
-from aanet.web.service import Service, Wish
+from aanet.web.service import MatchRequest, Service
 from aanet.web.workers import stopping
 
 MAX_DISPARITY = 1024  # of a request; memory grows with it
@@ -45,7 +45,7 @@ def require_token(
     "/disparity",
     summary="Match a pair",
     response_class=Response,
-    responses=answers(),
+    responses=responses(),
     openapi_extra={"requestBody": REQUEST_BODY},
 )
 async def disparity(
@@ -94,10 +94,10 @@ async def disparity(
 ) -> Response:
     """Find the disparity of every pixel of the left image.
 
-    The answer is the file itself; warnings about the pair and timing are in its headers.
+    The response is the file itself; warnings about the pair and timing are in its headers.
     """
-    wish = Wish(format, max_disparity, scale, check)
-    return await service.match(request, service.catalog.find(model), wish)
+    match_request = MatchRequest(format, max_disparity, scale, check)
+    return await service.match(request, service.catalog.find(model), match_request)
 
 
 @api.get("/models", summary="List the matchers and the limits")
@@ -114,7 +114,7 @@ async def models(service: Current) -> ModelList:
             engine=None if model.matcher is None else model.matcher.engine.description,
             seconds_per_megapixel=model.seconds_per_megapixel,
             taken=model.worker.taken,
-            places=1 + settings.queue,
+            slots=1 + settings.queue,
         )
         for model in service.catalog
     ]
@@ -135,7 +135,7 @@ async def models(service: Current) -> ModelList:
     },
 )
 async def metrics(service: Current) -> Response:
-    """Answers by status, time in the matchers, places taken, memory of the process."""
+    """Responses by status, time in the matchers, slots taken, memory of the process."""
     return Response(service.metrics.text(), media_type=_METRICS_TYPE)
 
 

@@ -44,7 +44,7 @@ class ModelFacts(BaseModel):
         description="Of late; null until it is first used.", examples=[1.9]
     )
     taken: int = Field(description="Requests that are worked on or wait.", examples=[0])
-    places: int = Field(description="How many there can be; more are refused with 503.", examples=[9])
+    slots: int = Field(description="How many there can be; more are refused with 503.", examples=[9])
 
 
 class ModelList(BaseModel):
@@ -153,7 +153,7 @@ _PROBLEMS = {
         "There is no matcher of that name here; known: aanet, sgbm.",
     ),
     500: ("A mistake of ours.", "internal", "Something went wrong inside the server; its log says what."),
-    503: ("All places are taken, or time is up.", "full", "All 9 places of this matcher are taken."),
+    503: ("All slots are taken, or time is up.", "full", "All 9 slots of this matcher are taken."),
 }
 
 
@@ -173,7 +173,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return described
 
 
-def answers() -> dict[int | str, dict[str, Any]]:
+def responses() -> dict[int | str, dict[str, Any]]:
     """All responses of `POST /disparity`."""
     binary = ("image/png", "image/x-portable-floatmap", "application/octet-stream", "application/zip")
     content: dict[str, Any] = {kind: {"schema": _BINARY} for kind in (*binary, "application/x-ply")}

@@ -1,4 +1,4 @@
-"""The one shape of every error answer: a code for programs and one plain sentence for people."""
+"""The one shape of every error response: a code for programs and one plain sentence for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ServiceError(Exception):
         self.headers = dict(headers or {})
 
     def response(self) -> JSONResponse:
-        """The answer that says so."""
+        """The response that says so."""
         content = {"code": self.code, "message": self.message}
         return JSONResponse(content, self.status, headers=self.headers)
 

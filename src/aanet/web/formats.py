@@ -1,4 +1,4 @@
-"""From a result to the bytes of an answer."""
+"""From a result to the bytes of a response."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Summary(BaseModel):
 
 @dataclasses.dataclass(frozen=True)
 class Encoded:
-    """The body of an answer."""
+    """The body of a response."""
 
     data: bytes
     media_type: str

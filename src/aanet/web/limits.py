@@ -45,8 +45,8 @@ class SafeHeaders:
 class UploadLimit:
     """Answers 413 to a request that is larger than allowed, whether or not it says so beforehand.
 
-    A refused upload is read to its end (up to the same limit again) and thrown away before the answer is
-    sent: many clients, browsers among them, look for an answer only after they have sent everything.
+    A refused upload is read to its end (up to the same limit again) and thrown away before the response is
+    sent: many clients, browsers among them, look for a response only after they have sent everything.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:

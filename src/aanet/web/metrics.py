@@ -18,11 +18,11 @@ class Metrics:
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._registry = CollectorRegistry()
-        self.answers = Counter(
-            "aanet_answers", "Answers to POST /disparity.", ["status"], registry=self._registry
+        self.responses = Counter(
+            "aanet_responses", "Responses to POST /disparity.", ["status"], registry=self._registry
         )
         self.left_early = Counter(
-            "aanet_clients_left", "Clients that left before their answer.", registry=self._registry
+            "aanet_clients_left", "Clients that left before their response.", registry=self._registry
         )
         self.match_seconds = Histogram(
             "aanet_match_seconds",
@@ -40,14 +40,14 @@ class Metrics:
 
 
 class _Queues(Collector):
-    """How many places are taken, read when asked."""
+    """How many slots are taken, read when asked."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._models = list(models)
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        taken = GaugeMetricFamily("aanet_places_taken", "Requests at work or waiting.", labels=["model"])
+        taken = GaugeMetricFamily("aanet_slots_taken", "Requests at work or waiting.", labels=["model"])
         for model in self._models:
             taken.add_metric([model.name], model.worker.taken)
         yield taken

@@ -1,4 +1,4 @@
-"""One request from the door to the answer: a place, an upload, a turn, a result, all before a deadline."""
+"""One request from arrival to response: a slot, an upload, a turn, a result, all before a deadline."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from aanet.errors import AanetError
-from aanet.web.answers import Answer
 from aanet.web.errors import ServiceError, busy, unusable
 from aanet.web.formats import Encoded, Format, describe_camera, encode, require_possible
 from aanet.web.metrics import Metrics
 from aanet.web.models import Catalog, ServedModel
+from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
-from aanet.web.uploads import Pair, read_pair
-from aanet.web.workers import Place, stopping
+from aanet.web.uploads import UploadedPair, read_pair
+from aanet.web.workers import Slot, stopping
 
 _LONGEST_RETRY = 60  # seconds
-_Done = tuple[Encoded, dict[str, str]]  # the body of an answer, and its headers
+_Done = tuple[Encoded, dict[str, str]]  # the body of a response, and its headers
 
 
 @dataclass(frozen=True)
-class Wish:
+class MatchRequest:
     """What a client asks for in the query."""
 
     format: Format
@@ -52,26 +52,26 @@ class Service:
         self.stopping = True
         self.catalog.close()
 
-    async def match(self, request: Request, model: ServedModel, wish: Wish) -> Answer:
-        """Answer one request; its place is free again when the answer is sent."""
+    async def match(self, request: Request, model: ServedModel, match_request: MatchRequest) -> MatchResponse:
+        """Answer one request; its slot is free again when the response is sent."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         try:
             with ExitStack() as held:
-                place = held.enter_context(model.worker.place(_retry_after(model)))
+                slot = held.enter_context(model.worker.slot(_retry_after(model)))
                 pair = await self._upload(request, deadline)
-                self._require_affordable(pair, wish)
-                work = partial(_match, model, pair, wish, self, time.perf_counter())
-                encoded, headers = await self._wait(request, place, work, deadline)
-                self.metrics.answers.labels(200).inc()
-                return Answer(encoded, headers, deadline, held.pop_all())
+                self._require_affordable(pair, match_request)
+                work = partial(_match, model, pair, match_request, self, time.perf_counter())
+                encoded, headers = await self._wait(request, slot, work, deadline)
+                self.metrics.responses.labels(200).inc()
+                return MatchResponse(encoded, headers, deadline, held.pop_all())
         except ServiceError as error:
-            self.metrics.answers.labels(error.status).inc()
+            self.metrics.responses.labels(error.status).inc()
             raise
         except ClientDisconnect:
             self.metrics.left_early.inc()
             raise ServiceError(499, "client_left", "The client left.") from None  # nobody reads it
 
-    async def _upload(self, request: Request, deadline: float) -> Pair:
+    async def _upload(self, request: Request, deadline: float) -> UploadedPair:
         remaining = deadline - asyncio.get_running_loop().time()
         try:
             return await asyncio.wait_for(read_pair(request, self.settings.max_pixels), remaining)
@@ -79,17 +79,17 @@ class Service:
             message = f"The upload took longer than {self.settings.timeout:g} seconds."
             raise ServiceError(408, "too_slow", message) from None
 
-    def _require_affordable(self, pair: Pair, wish: Wish) -> None:
-        require_possible(wish.format, pair.camera is not None, wish.check)
-        pixels = pair.width * pair.height * (wish.scale or 1.0) ** 2
+    def _require_affordable(self, pair: UploadedPair, match_request: MatchRequest) -> None:
+        require_possible(match_request.format, pair.camera is not None, match_request.check)
+        pixels = pair.width * pair.height * (match_request.scale or 1.0) ** 2
         if pixels > self.settings.max_pixels:
             limit = f"{self.settings.max_pixels / 1e6:g}"
             message = f"At that scale the images have {pixels / 1e6:.1f} megapixels; {limit} are taken here."
             raise ServiceError(413, "too_many_pixels", message)
 
-    async def _wait(self, request: Request, place: Place, work: partial[_Done], deadline: float) -> _Done:
+    async def _wait(self, request: Request, slot: Slot, work: partial[_Done], deadline: float) -> _Done:
         """Wait for the result, for the client to leave, or for the time to be up."""
-        task = place.submit(work)
+        task = slot.submit(work)
         leaves = asyncio.create_task(_until_gone(request))
         try:
             remaining = deadline - asyncio.get_running_loop().time()
@@ -118,23 +118,25 @@ async def _until_gone(request: Request) -> None:
         pass
 
 
-def _match(model: ServedModel, pair: Pair, wish: Wish, service: Service, submitted: float) -> _Done:
+def _match(
+    model: ServedModel, pair: UploadedPair, asked: MatchRequest, service: Service, submitted: float
+) -> _Done:
     """The work itself, in the thread of the matcher."""
     moments = [submitted, time.perf_counter()]
-    matcher = model.open_range(wish.max_disparity)
+    matcher = model.open_range(asked.max_disparity)
     try:
         left, right = pair.decode()
         moments.append(time.perf_counter())
         suits = matcher.facts.handling.scale_for(pair.width)
-        scale = wish.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
-        result = matcher(left, right, camera=pair.camera, scale=scale, check=wish.check)
+        scale = asked.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
+        result = matcher(left, right, camera=pair.camera, scale=scale, check=asked.check)
     except AanetError as error:
         raise unusable("cannot_match", str(error)) from None
     moments.append(time.perf_counter())
-    encoded = encode(result, wish.format)
+    encoded = encode(result, asked.format)
     moments.append(time.perf_counter())
     service.metrics.match_seconds.labels(model.name).observe(result.seconds)
-    model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + wish.check))
+    model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + asked.check))
     spans = [1000 * (after - before) for before, after in pairwise(moments)]
     names = ("queue", "decode", "match", "encode")
     camera = describe_camera(result)
@@ -148,6 +150,6 @@ def _match(model: ServedModel, pair: Pair, wish: Wish, service: Service, submitt
 
 
 def _retry_after(model: ServedModel) -> int:
-    """Seconds after which a place will probably be free: one megapixel for everybody who waits."""
+    """Seconds after which a slot will probably be free: one megapixel for everybody who waits."""
     estimate = model.worker.taken * (model.seconds_per_megapixel or 1.0)
     return min(max(math.ceil(estimate), 1), _LONGEST_RETRY)

@@ -18,7 +18,7 @@ class Settings:
         max_pixels: Of one image, times the square of the scale it is matched at.
         max_upload_bytes: Of a whole request.
         queue: How many requests may wait for a matcher while it works on another.
-        timeout: Seconds from the first byte of a request to the last one of its answer.
+        timeout: Seconds from the first byte of a request to the last one of its response.
         local: Only names of this machine are accepted as the host of a request.
     """
 

@@ -27,7 +27,7 @@ _PARTS = {"left": "left image", "right": "right image", "calib": "calibration"}
 
 
 @dataclass(frozen=True)
-class Pair:
+class UploadedPair:
     """Two encoded images of one size, and how they were taken if the client said so."""
 
     left: bytes
@@ -57,7 +57,7 @@ class Pair:
         return left, right
 
 
-async def read_pair(request: Request, max_pixels: int) -> Pair:
+async def read_pair(request: Request, max_pixels: int) -> UploadedPair:
     """Read the multipart form; every mistake in it is one sentence."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         message = "Send the images as multipart/form-data with the parts left and right."
@@ -80,7 +80,7 @@ async def read_pair(request: Request, max_pixels: int) -> Pair:
             "a rectified pair has one size.",
         )
     calibration = read_calibration(parts["calib"], size) if parts.get("calib") else None
-    return Pair(parts["left"], parts["right"], *size, calibration)
+    return UploadedPair(parts["left"], parts["right"], *size, calibration)
 
 
 async def _content(name: str, value: UploadFile | str) -> bytes:

@@ -1,4 +1,4 @@
-"""A bounded queue in front of one thread: full is refused at the door, and who leaves frees a place."""
+"""A bounded queue in front of one thread: when it is full, requests are refused."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ class Worker:
 
     def __init__(self, waiting: int) -> None:
         self._limit = 1 + waiting
-        self._places: set[Place] = set()
+        self._slots: set[Slot] = set()
         self._closed = False
         self.turn = asyncio.Lock()  # fair: whoever waits longest is next
         self.thread = ThreadPoolExecutor(1, "matcher")
 
     @property
     def taken(self) -> int:
-        """How many requests have a place: the one that is worked on, and those behind it."""
-        return len(self._places)
+        """How many requests have a slot: the one that is worked on, and those behind it."""
+        return len(self._slots)
 
     @contextlib.contextmanager
-    def place(self, retry_after: int) -> Iterator[Place]:
-        """Take a place, or be refused at once.
+    def slot(self, retry_after: int) -> Iterator[Slot]:
+        """Take a slot, or be refused at once.
 
-        A place is held from before the upload is read until the answer is sent, so that places bound the
+        A slot is held from before the upload is read until the response is sent, so that slots bound the
         memory; after a client has left, it is held for as long as the thread still works for it.
         """
         self.require_open(retry_after)
         if self.taken >= self._limit:
-            raise busy("full", f"All {self._limit} places of this matcher are taken.", retry_after)
-        place = Place(self, retry_after)
-        self._places.add(place)
+            raise busy("full", f"All {self._limit} slots of this matcher are taken.", retry_after)
+        slot = Slot(self, retry_after)
+        self._slots.add(slot)
         try:
-            yield place
+            yield slot
         finally:
-            place.abandon(lambda: self._places.discard(place))
+            slot.abandon(lambda: self._slots.discard(slot))
 
     def require_open(self, retry_after: int) -> None:
         """Refuse when the server is about to stop."""
@@ -53,11 +53,11 @@ class Worker:
     def close(self) -> None:
         """Finish what runs, refuse what waits and what comes."""
         self._closed = True
-        for place in self._places:
-            place.give_up_turn()
+        for slot in self._slots:
+            slot.give_up_turn()
 
 
-class Place:
+class Slot:
     """The right to have one piece of work done."""
 
     def __init__(self, worker: Worker, retry_after: int) -> None:
@@ -78,7 +78,7 @@ class Place:
             self._task.cancel()
 
     def abandon(self, free: Callable[[], None]) -> None:
-        """Nobody waits for the answer any more: call `free` as soon as the thread does not work for it."""
+        """Nobody waits for the response any more: call `free` as soon as the thread does not work for it."""
         self.give_up_turn()
         if self._task is None or self._task.done() or not self._running:
             free()

@@ -1,4 +1,4 @@
-"""An answer that is sent in pieces, in limited time, while its place in the queue is still held."""
+"""A response that is sent in pieces, in limited time, while its slot in the queue is still held."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aanet.web.formats import Encoded
 _PIECE = 1 << 17  # bytes; between two pieces the server waits until the client has taken the first
 
 
-class Answer(Response):
+class MatchResponse(Response):
     """Frees what `held` holds when the last byte is on its way or the deadline has passed.
 
     A client that asks for much and reads nothing thus cannot make results pile up in memory.
@@ -35,7 +35,7 @@ class Answer(Response):
         """See ASGI."""
         del scope, receive
         remaining = self._deadline - asyncio.get_running_loop().time()
-        # Whoever has not taken it by then is cut off: uvicorn closes a connection whose answer has no end.
+        # Whoever has not taken it by then is cut off: uvicorn closes a connection whose response has no end.
         with self._held, contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._send_pieces(send), max(remaining, 1.0))
 

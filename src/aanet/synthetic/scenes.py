@@ -12,7 +12,7 @@ from aanet.synthetic.library import TextureLibrary, flat
 from aanet.synthetic.materials import Materials
 from aanet.synthetic.placement import Facet, Material, Viewpoint
 from aanet.synthetic.props import Props
-from aanet.synthetic.stage import Stage
+from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.surfaces import Scene
 
 Thing = Callable[[Props, objects.At, float], list[Facet]]
@@ -54,8 +54,8 @@ def _viewpoint(
 
 def _props(rng: np.random.Generator, library: TextureLibrary, view: Viewpoint, kind: str) -> Props:
     light = rng.normal((0.0, -0.7, -0.8), (0.6, 0.3, 0.4))
-    stage = Stage(view, rng, kind, light / np.linalg.norm(light), rng.uniform(0.45, 0.75))
-    return Props(stage, Materials(library, rng))
+    builder = SceneBuilder(view, rng, kind, light / np.linalg.norm(light), rng.uniform(0.45, 0.75))
+    return Props(builder, Materials(library, rng))
 
 
 def _backdrop(props: Props, distance: float, material: Material) -> None:
@@ -63,14 +63,14 @@ def _backdrop(props: Props, distance: float, material: Material) -> None:
     size = 6.0 * distance
     square = shapes.rectangle(size, size)
     points = np.column_stack([square, np.full(4, distance)])
-    props.stage.background.append([Facet([points], material)])
+    props.builder.background.append([Facet([points], material)])
 
 
 def _scatter(
     props: Props, things: tuple[Thing, ...], count: int, near: float, far: float, scale: float = 1.0
 ) -> None:
     """Put things at random columns and distances; fewer near ones, which would hide the rest."""
-    rng, view = props.rng, props.stage.view
+    rng, view = props.rng, props.builder.view
     for _ in range(count):
         distance = near * (far / near) ** rng.random() ** 0.8
         x = view.world_at(rng.uniform(-0.05, 1.05) * view.size[1], distance)
@@ -99,22 +99,22 @@ def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int
         rng.uniform(1.5, 4),
         rng.uniform(2.3, 3.2),
     )
-    pick, stage = props.materials.pick, props.stage
+    pick, builder = props.materials.pick, props.builder
     _backdrop(props, 3 * depth, pick("wall"))
-    group = stage.new_group()
+    group = builder.new_group()
     wall = pick("wall")
     floor = props.sheet(
         [(left, 0, -2), (right, 0, -2), (right, 0, depth), (left, 0, depth)], pick("floor"), group
     )
-    stage.background.append([floor])
+    builder.background.append([floor])
     roof = [(left, high, -2), (left, high, depth), (right, high, depth), (right, high, -2)]
-    stage.background.append([props.sheet(roof, Material(flat((0.9, 0.9, 0.88))), group)])
+    builder.background.append([props.sheet(roof, Material(flat((0.9, 0.9, 0.88))), group)])
     for a, b in (((left, -2), (left, depth)), ((left, depth), (right, depth)), ((right, depth), (right, -2))):
         corners = [(a[0], 0.0, a[1]), (b[0], 0.0, b[1]), (b[0], high, b[1]), (a[0], high, a[1])]
         side = props.sheet(corners, wall if rng.random() < 0.7 else pick("wall"), group)
-        stage.background.append([side, *_pictures(props, side)])
+        builder.background.append([side, *_pictures(props, side)])
     _scatter(props, INDOORS, int(rng.integers(4, 8)), 1.5, depth * 0.95)
-    return stage.build(near)
+    return builder.build(near)
 
 
 def _pictures(props: Props, wall: Facet) -> list[Facet]:
@@ -139,17 +139,17 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
     """A road between houses under the sky, with cars, trees, poles and people."""
     view = _viewpoint(rng, size, rng.uniform(1.2, 2.2), rng.normal(0.03, 0.05), rng.normal(0.0, 0.2))
     props = _props(rng, library, view, "street")
-    stage, pick = props.stage, props.materials.pick
+    builder, pick = props.builder, props.materials.pick
     _backdrop(props, 3000.0, Material(pick("sky").texture, 0.6))
     half = rng.uniform(3.0, 6.0)
     ground = [(-90.0, 0.0, -5.0), (90.0, 0.0, -5.0), (90.0, 0.0, 300.0), (-90.0, 0.0, 300.0)]
-    stage.background.append([props.sheet(ground, pick("road")), *_road(props, half)])
+    builder.background.append([props.sheet(ground, pick("road")), *_road(props, half)])
     for side in (-1.0, 1.0):
         z, setback = rng.uniform(-4, 6), half + rng.uniform(2.0, 6.0)
         while z < 60 and rng.random() < 0.85:
             long, high, deep = rng.uniform(12, 34), rng.uniform(5, 16), rng.uniform(6, 12)
             at = (side * (setback + deep / 2 + rng.uniform(0, 1.5)), 0.0, z + long / 2)
-            stage.objects.append(props.box(at, (deep, high, long), rng.normal(0, 0.02), pick("facade")))
+            builder.objects.append(props.box(at, (deep, high, long), rng.normal(0, 0.02), pick("facade")))
             z += long + float(rng.choice([0.0, 0.0, 4.0]))
         if rng.random() < 0.35:
             _parked_cars(props, side * (half - 1.0))
@@ -159,7 +159,7 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
             cable = [shapes.wire(40.0, rng.uniform(0.3, 1.5), rng.uniform(0.02, 0.06))]
             at = (0.0, rng.uniform(4, 7), rng.uniform(8, 30))
             props.add([props.standing(cable, at, props.materials.paint(0.02, 0.2), None, rng.normal(0, 0.3))])
-    return stage.build(near)
+    return builder.build(near)
 
 
 def _parked_cars(props: Props, x: float) -> None:
@@ -175,7 +175,7 @@ def _parked_cars(props: Props, x: float) -> None:
 
 def _road(props: Props, half: float) -> list[Facet]:
     """Pavements, kerbs and lane markings, which lie on the ground."""
-    rng, view = props.rng, props.stage.view
+    rng, view = props.rng, props.builder.view
 
     def strips(edges: list[tuple[float, float, float, float]], material: Material) -> Facet:
         corners = [np.array([(a, 0, c), (b, 0, c), (b, 0, d), (a, 0, d)], np.float64) for a, b, c, d in edges]
@@ -203,20 +203,20 @@ def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int
     """A table before a wall or a hanging cloth, crowded with things, as in Middlebury's pictures."""
     view = _viewpoint(rng, size, rng.uniform(0.3, 0.9), rng.uniform(0.05, 0.45), rng.uniform(-0.25, 0.25))
     props = _props(rng, library, view, "table_top")
-    stage, far = props.stage, rng.uniform(1.4, 2.4)
+    builder, far = props.builder, rng.uniform(1.4, 2.4)
     cloth = rng.random() < 0.35
     wall = props.materials.pick("cloth" if cloth else "wall")
     slant = rng.normal(0, 0.25)
     _backdrop(props, 2.2 * far, props.materials.pick("wall"))
     top = [(-4.0, 0.0, 0.05), (4.0, 0.0, 0.05), (4.0, 0.0, far + 1), (-4.0, 0.0, far + 1)]
-    stage.background.append([props.sheet(top, props.materials.pick("table"))])
+    builder.background.append([props.sheet(top, props.materials.pick("table"))])
     corners = [(x, y, far + slant * x) for x, y in ((-4.0, -0.02), (4.0, -0.02), (4.0, 4.0), (-4.0, 4.0))]
     back = props.sheet(corners, wall)
     relief = props.folds(rng.uniform(0.3, 1.0), True) if cloth else None
     hung = [] if cloth else _pictures(props, back)[1:]
-    stage.background.append([Facet(back.contours, back.material, relief=relief), *hung])
+    builder.background.append([Facet(back.contours, back.material, relief=relief), *hung])
     _scatter(props, ON_A_TABLE, int(rng.integers(6, 12)), far * 0.55, far * 0.97, 0.3 * far)
-    return stage.build(near)
+    return builder.build(near)
 
 
 def flying(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
@@ -227,12 +227,12 @@ def flying(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
     _backdrop(props, 3 * distance, props.materials.pick("wall"))
     yaw, lean = rng.normal(0, 0.35), rng.normal(0, 0.35)
     wall = props.upright([shapes.rectangle(60, 60)], (0.0, 1.5, distance), yaw, lean)
-    props.stage.background.append([Facet(wall, props.materials.pick("object"))])
+    props.builder.background.append([Facet(wall, props.materials.pick("object"))])
     for _ in range(int(rng.integers(7, 14))):
         z = rng.uniform(1.5, distance * 0.9)
         x, y = view.world_at(rng.uniform(0, size[1]), z), 1.5 + rng.normal(0, 0.25) * z * size[0] / view.focal
         props.add([_flyer(props, (x, y, z), z)])
-    return props.stage.build(near)
+    return props.builder.build(near)
 
 
 def _flyer(props: Props, at: objects.At, z: float) -> Facet:

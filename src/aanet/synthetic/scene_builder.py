@@ -1,4 +1,4 @@
-"""A stage to build scenes on: facets placed in space before a pinhole camera, then turned into surfaces."""
+"""Builds scenes: facets in space in front of a pinhole camera, which become surfaces of the renderer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALLEST_FALLOFF = 40.0  # px: on smaller facets nobody would see that the light
 
 
 @dataclass
-class Stage:
+class SceneBuilder:
     """Collects facets, then builds the scene for a chosen largest disparity."""
 
     view: Viewpoint
