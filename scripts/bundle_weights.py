@@ -165,7 +165,7 @@ CARD = """\
 {megabytes:.1f} MB of float16, disparities below 192 pixels. {network}
 
 - **Trained on** {trained_on}.
-- **For** {hours:g} hours on {hardware}, in parts that docs/notes/bundled-weights.md lists, as in `{recipe}`; \
+- **For** {hours:g} hours on {hardware}, in the parts of docs/notes/bundled-weights.md, as in `{recipe}`; \
 {parts} `{recipe_digest}`.
 - The pairs below were looked at between the parts, to decide how to go on and how to handle the weights.
 - **Released** {released} under {license}.

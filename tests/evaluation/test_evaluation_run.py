@@ -153,5 +153,5 @@ def test_pairs_without_ground_truth_cannot_be_scored(tmp_path: Path) -> None:
 def test_averages_over_images_and_pixels_are_both_there(kitti: StereoDataset) -> None:
     result: Evaluation = evaluate(off_by(2.5), kitti)
     assert result.value("epe", "images") == pytest.approx(result.value("epe", "pixels"))
-    with pytest.raises(AanetError, match="no pair of kitti2015"):
+    with pytest.raises(AanetError, match="no pairs of kitti2015"):
         evaluate(off_by(0), kitti, indices=[])

@@ -62,7 +62,7 @@ def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
         (MINIMAL + "schedule = 'milestones'\n", "'milestones' and schedule"),
         (
             MINIMAL + "trains = 'features'\nscore_weight = 1.0\n",
-            "'score_weight' needs scores, and features alone have none",
+            "'score_weight' needs aggregation scores",
         ),
         (MINIMAL.replace("1e-3", "-1"), "'learning_rate' must be positive"),
         (MINIMAL.replace("[[data]]", "[data]"), "'data' must be a list"),

@@ -1,4 +1,4 @@
-"""`aanet data check`: does a folder hold a dataset the way it is expected?"""
+"""`aanet data check`: check the files of a dataset."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ NAMES = " or ".join(", ".join(DATASETS).rsplit(", ", 1))
 
 def check(
     name: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
+    root: Annotated[Path, typer.Argument(help="Its folder.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Print the tree a dataset is expected in, what was found there and what is missing.
+    """Print the expected files of a dataset, what was found and what is missing.
 
-    Exit code 1 if there is no pair, or if a pair lacks its right image or its ground truth.
+    The exit code is 1 if there are no pairs, or if a pair lacks its right image or its ground truth.
     """
     import json
     from dataclasses import asdict
 
     from aanet.data.layout_check import check_layout
 
-    with Console(stderr=True).status(f"Looking through {root} …"):
+    with Console(stderr=True).status(f"Checking {root} …"):
         report = check_layout(name, root)
     if as_json:
         facts = {
@@ -66,9 +66,9 @@ def _print(report: LayoutReport, console: Console) -> None:
                 more = f" and {len(part.missing) - 3} more" if len(part.missing) > 3 else ""
                 say(f"[red]Missing:[/red] {escape(', '.join(part.missing[:3]))}{more}")
     if not any(group.pairs for group in report.groups):
-        say(f"No pair was found; the dataset comes from {report.card.source}")
+        say(f"No pairs were found; the dataset is available from {report.card.source}")
     elif report.usable:
-        say("[green]Usable:[/green] every pair that was found has its files.")
+        say("[green]Usable:[/green] every pair found has its required files.")
 
 
 def _mark(group: GroupReport, part: PartReport) -> str:

@@ -1,4 +1,4 @@
-"""`aanet data stats`: which disparities a dataset holds."""
+"""`aanet data stats`: statistics of a dataset's disparities."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from aanet.cli.data_check import NAMES
 
 def stats(
     name: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
-    split: Annotated[str | None, typer.Option(help="Which split; the dataset's first if not given.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many pairs, evenly over the split.")] = 200,
-    picture: Annotated[Path | None, typer.Option(help="Write the histogram as a picture too.")] = None,
+    root: Annotated[Path, typer.Argument(help="Its folder.")],
+    split: Annotated[str | None, typer.Option(help="The split; by default, the dataset's first.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Maximum number of pairs, evenly spaced over the split.")
+    ] = 200,
+    picture: Annotated[Path | None, typer.Option(help="Also write the histogram as an image.")] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--set", help="An option of the dataset, as in render=cleanpass.")
+        list[str] | None, typer.Option("--set", help="An option of the dataset, such as render=cleanpass.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Print the histogram of a dataset's disparities, and how much of it is known and occluded."""
+    """Print the histogram of a dataset's disparities and the shares of known and occluded pixels."""
     import json
 
     from aanet.data.datasets import open_dataset, parse_options

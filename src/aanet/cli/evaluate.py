@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     dataset: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
+    root: Annotated[Path, typer.Argument(help="Its folder.")],
     model: Annotated[
         list[str] | None,
         typer.Option(help="A network, a file of weights, or sgbm; again for several (default: aanet)."),

@@ -14,7 +14,7 @@ from aanet.cli.data_check import NAMES
 
 def pseudo_label(
     dataset: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="The folder it lies in.")],
+    root: Annotated[Path, typer.Argument(help="Its folder.")],
     model: Annotated[
         str, typer.Option(help="A network with bundled weights, a file of weights, or sgbm.")
     ] = "aanet",

@@ -1,1 +1,1 @@
-"""Images, disparity files, datasets and the procedural stereo world."""
+"""Stereo samples, datasets, augmentation and statistics."""

@@ -1,4 +1,4 @@
-"""One stereo pair with whatever is known about it; what every dataset yields."""
+"""A stereo pair with its ground truth: the type that every dataset yields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aanet.typing import FloatMap, Image, Mask
 
 @dataclass
 class StereoSample:
-    """A rectified pair and its ground truth, all on the grid of the left image unless named otherwise.
+    """A rectified pair and its ground truth, on the grid of the left image unless noted otherwise.
 
     Disparities are in pixels, positive, `left(x) = right(x - d)`, and 0 where `valid` is False.
     """
@@ -34,7 +34,7 @@ class StereoSample:
         if self.right.shape[:2] != size:
             raise AanetError(
                 f"{self.name}: the left image is {_size(self.left)}, the right one {_size(self.right)}; "
-                "a rectified pair has one size."
+                "both images of a rectified pair must have the same size."
             )
         for field in ("disparity", "valid", "visible", "foreground", "pseudo_disparity"):
             value = getattr(self, field)

@@ -1,4 +1,4 @@
-"""What disparities a dataset holds: whether its range, its sparsity and its masks are as expected."""
+"""Statistics of a dataset's ground truth: range, density and occlusion."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from aanet.errors import AanetError
 from aanet.io.images import PathLike, decode_image, write_image
 
 BIN_WIDTH = 1.0  # px
+HISTOGRAM_ROWS, HISTOGRAM_WIDTH = 24, 50  # at most, in characters
 
 
 @dataclass(frozen=True)
 class DisparityStatistics:
-    """A histogram with bins of 1 px, and what else a look at the ground truth tells."""
+    """A disparity histogram with bins of 1 px, and summary statistics."""
 
     name: str
     pairs: int
     sizes: dict[str, int]  # "540×960": how many pairs
     counts: NDArray[np.int64]  # counts[d]: pixels with d <= disparity < d + 1
     known: float  # share of the pixels that have ground truth
-    occluded: float | None  # share of the known pixels that only the left camera sees
+    occluded: float | None  # share of the known pixels that are occluded in the right view
     largest: float
 
     @property
     def mean(self) -> float:
-        """Mean disparity, to the accuracy of a bin."""
+        """Mean disparity, computed from the histogram."""
         return float((np.arange(self.counts.size) + BIN_WIDTH / 2) @ self.counts / self.counts.sum())
 
     def percentile(self, percent: float) -> float:
-        """Return the upper end of the bin below which that many percent of the pixels lie."""
+        """Return the upper edge of the bin that contains the percentile."""
         cumulated = np.cumsum(self.counts)
         return float(np.searchsorted(cumulated, percent / 100 * cumulated[-1]) + 1)
 
@@ -44,7 +45,7 @@ class DisparityStatistics:
         return float(100 * self.counts[disparity:].sum() / self.counts.sum())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything a program may want to read."""
+        """Return all values, for JSON."""
         return {
             "dataset": self.name,
             "pairs": self.pairs,
@@ -60,7 +61,7 @@ class DisparityStatistics:
 
 
 def disparity_statistics(dataset: PairSource, indices: Iterable[int]) -> DisparityStatistics:
-    """Read the ground truth of some pairs and count."""
+    """Compute the statistics of the given pairs."""
     counts = np.zeros(0, np.int64)
     sizes: dict[str, int] = {}
     pixels = with_mask = occluded = pairs = 0
@@ -68,7 +69,7 @@ def disparity_statistics(dataset: PairSource, indices: Iterable[int]) -> Dispari
     for index in indices:
         sample = dataset[index]
         if sample.disparity is None or sample.valid is None:
-            raise AanetError(f"{sample.name} has no ground truth to count.")
+            raise AanetError(f"{sample.name} has no ground truth.")
         known = sample.disparity[sample.valid]
         found = np.bincount(np.floor(known / BIN_WIDTH).astype(np.int64), minlength=counts.size)
         counts = found + np.pad(counts, (0, found.size - counts.size))
@@ -88,13 +89,13 @@ def disparity_statistics(dataset: PairSource, indices: Iterable[int]) -> Dispari
     )
 
 
-def histogram_lines(statistics: DisparityStatistics, rows: int = 24, width: int = 50) -> list[str]:
-    """Return the histogram as text, one line for each range of disparities."""
-    step = max(1, -(-statistics.counts.size // rows))
+def histogram_lines(statistics: DisparityStatistics) -> list[str]:
+    """Return the histogram as text, one line per range of disparities."""
+    step = max(1, -(-statistics.counts.size // HISTOGRAM_ROWS))
     padded = np.pad(statistics.counts, (0, -statistics.counts.size % step))
     totals = padded.reshape(-1, step).sum(axis=1)
     percent = 100 * totals / totals.sum()
-    bars = ["█" * round(width * value / percent.max()) for value in percent]
+    bars = ["█" * round(HISTOGRAM_WIDTH * value / percent.max()) for value in percent]
     return [
         f"{row * step:4d} – {(row + 1) * step:<4d} {value:6.2f} % {bar}".rstrip()
         for row, (value, bar) in enumerate(zip(percent, bars, strict=True))
@@ -102,7 +103,7 @@ def histogram_lines(statistics: DisparityStatistics, rows: int = 24, width: int 
 
 
 def draw_histogram(path: PathLike, statistics: DisparityStatistics) -> None:
-    """Write the histogram as a picture."""
+    """Write the histogram as an image."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4), dpi=120, layout="constrained")

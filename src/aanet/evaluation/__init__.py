@@ -1,4 +1,4 @@
-"""Scores as the benchmarks define them, by region, with reports and submissions."""
+"""Evaluation with the benchmarks' own metrics, by region; reports and submissions."""
 
 from aanet.evaluation.evaluate import Evaluation, Matched, Matcher, PairResult, evaluate
 from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes

@@ -26,15 +26,15 @@ REGIONS = ("all", "visible", "occluded", "foreground", "background", "edges", "t
 
 
 class Matched(Protocol):
-    """What a matcher returns."""
+    """The result of a matcher."""
 
     @property
     def disparity(self) -> FloatMap:
-        """Float32 [H, W] in pixels; NaN where there is none."""
+        """Float32 [H, W] in pixels; NaN where unknown."""
 
     @property
     def confidence(self) -> FloatMap | None:
-        """Float32 [H, W], higher is surer; None if the matcher has none."""
+        """Float32 [H, W], higher is more confident; None if the matcher has none."""
 
 
 Matcher = Callable[[Image, Image], Matched]
@@ -43,7 +43,7 @@ Observer = Callable[[int, StereoSample, FloatMap], None]
 
 @dataclass(frozen=True)
 class PairResult:
-    """The scores of one pair: sums for every region that its ground truth can tell."""
+    """The scores of one pair: error sums for every region that its ground truth defines."""
 
     name: str
     regions: dict[str, ErrorSums]
@@ -53,7 +53,7 @@ class PairResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of a matcher on a dataset, and the protocol they were taken by."""
+    """The scores of a matcher on a dataset, and the protocol used."""
 
     model: str
     dataset: str
@@ -61,16 +61,16 @@ class Evaluation:
     pairs: list[PairResult]
 
     def value(self, metric: str, over: Average | None = None) -> float:
-        """Return a metric, averaged as the benchmark does unless told otherwise; NaN if it cannot be told."""
+        """Return a metric, averaged as in the protocol by default; NaN if it is undefined."""
         definition = METRICS[metric]
         return average(self.in_region(definition.region), definition.statistic, over or self.protocol.average)
 
     def in_region(self, region: str) -> list[ErrorSums]:
-        """Return the sums of every pair that knows the region."""
+        """Return the error sums of every pair that defines the region."""
         return [pair.regions[region] for pair in self.pairs if region in pair.regions]
 
     def region(self, region: str) -> dict[str, float]:
-        """Return what is told of a region: its share of the scored pixels and its errors."""
+        """Return the errors in a region and its share of the scored pixels."""
         sums = self.in_region(region)
         over = self.protocol.average
         scored = sum(pair.regions["all"].pixels for pair in self.pairs if region in pair.regions)
@@ -83,7 +83,7 @@ class Evaluation:
 
     @property
     def ause(self) -> float | None:
-        """Mean over images of the area under the sparsification error; None without a confidence."""
+        """Mean over images of the area under the sparsification error; None without confidences."""
         areas = [pair.ause for pair in self.pairs if pair.ause is not None]
         return sum(areas) / len(areas) if areas else None
 
@@ -93,7 +93,7 @@ class Evaluation:
         return float(np.median([pair.seconds for pair in self.pairs]))
 
     def notes(self) -> list[str]:
-        """Say what the ground truth could not tell for some pairs."""
+        """Describe which ground truth is missing for some pairs."""
         total = len(self.pairs)
         without_mask = sum("visible" not in pair.regions for pair in self.pairs)
         without_objects = sum("foreground" not in pair.regions for pair in self.pairs)
@@ -102,18 +102,18 @@ class Evaluation:
         lines = []
         if "visible" in used and without_mask:
             lines.append(
-                f"{without_mask} of {total} pairs do not say what both cameras see: not in the noc figures"
+                f"{without_mask} of {total} pairs have no occlusion mask and are not in the noc metrics"
             )
         if "visible" in used and none_occluded:
             lines.append(f"{none_occluded} of {total} pairs have no ground truth on occluded pixels")
         if "foreground" in used and without_objects:
             lines.append(
-                f"{without_objects} of {total} pairs have no object map: not in the bg and fg figures"
+                f"{without_objects} of {total} pairs have no object map and are not in the bg and fg metrics"
             )
         return lines
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything a program may want to read; NaN becomes None."""
+        """Return all values, for JSON; NaN becomes None."""
         return {
             "model": self.model,
             "dataset": self.dataset,
@@ -135,7 +135,6 @@ class Evaluation:
 def evaluate(
     matcher: Matcher,
     dataset: PairSource,
-    protocol: ScoringProtocol | None = None,
     *,
     model: str = "matcher",
     indices: Iterable[int] | None = None,
@@ -146,27 +145,27 @@ def evaluate(
     Args:
         matcher: Called with the left and right image, uint8 RGB.
         dataset: Any source of samples with ground truth.
-        protocol: How to score; the benchmark's own if not given.
-        model: What the matcher is called in the result.
-        indices: Which pairs; all if not given.
+        model: The matcher's name in the result.
+        indices: Which pairs; all by default.
         observe: Called after each pair with its index, the sample and the dense prediction.
     """
+    protocol = protocol_of(dataset.name)
     results = []
     for index in range(len(dataset)) if indices is None else indices:
         sample = dataset[index]
-        result, dense = score_pair(matcher, sample, protocol or protocol_of(dataset.name))
+        result, dense = score_pair(matcher, sample, protocol)
         results.append(result)
         if observe is not None:
             observe(index, sample, dense)
     if not results:
-        raise AanetError(f"There is no pair of {dataset.name} to evaluate.")
-    return Evaluation(model, dataset.name, protocol or protocol_of(dataset.name), results)
+        raise AanetError(f"There are no pairs of {dataset.name} to evaluate.")
+    return Evaluation(model, dataset.name, protocol, results)
 
 
 def score_pair(
     matcher: Matcher, sample: StereoSample, protocol: ScoringProtocol
 ) -> tuple[PairResult, FloatMap]:
-    """Match one pair and compare it with its ground truth; returns the dense prediction too."""
+    """Match one pair and score it against its ground truth; also returns the dense prediction."""
     if sample.disparity is None or sample.valid is None:
         raise AanetError(f"{sample.name} has no ground truth to evaluate against.")
     matched, seconds = run_matcher(matcher, sample)
@@ -186,7 +185,7 @@ def score_pair(
 
 
 def run_matcher(matcher: Matcher, sample: StereoSample) -> tuple[Matched, float]:
-    """Return what a matcher makes of a pair, and the seconds it took; an error names the pair."""
+    """Match a pair; returns the result and the time in seconds.  Errors name the pair."""
     start = time.perf_counter()
     try:
         matched = matcher(sample.left, sample.right)

@@ -1,4 +1,4 @@
-"""Error measures of disparity maps, as sums over pixels from which every benchmark's average follows."""
+"""Error metrics of disparity maps, computed from sums over pixels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from aanet.data.datasets.card import Average
 from aanet.inference.holes import ends_of_holes
 from aanet.typing import FloatMap, Mask
 
-THRESHOLDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)  # px; an error above one makes a "bad" pixel
-D1_PIXELS, D1_SHARE = 3.0, 0.05  # KITTI 2015: an outlier is off by more than 3 px and more than 5 %
+THRESHOLDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)  # px of error, for the percentages of bad pixels
+D1_PIXELS, D1_SHARE = 3.0, 0.05  # KITTI 2015: an outlier has an error above 3 px and 5 %
 
 
 @dataclass(frozen=True)
 class ErrorSums:
     """Sums over the scored pixels of a region, of one image or of many."""
 
-    pixels: int = 0  # that are scored
-    predicted: int = 0  # of these, where the matcher gave a disparity
+    pixels: int = 0
+    predicted: int = 0  # pixels for which the matcher gave a disparity
     absolute: float = 0.0  # sum of |error| in px
     above: tuple[int, ...] = (0,) * len(THRESHOLDS)  # pixels with an error above each threshold
     outliers: int = 0  # D1
@@ -41,7 +41,7 @@ class ErrorSums:
 
     @property
     def d1(self) -> float:
-        """Percentage of pixels off by more than 3 px and more than 5 % of the truth."""
+        """Percentage of pixels with an error above 3 px and 5 % of the true disparity."""
         return 100 * self._share(self.outliers)
 
     @property
@@ -50,7 +50,7 @@ class ErrorSums:
         return 100 * self._share(self.predicted)
 
     def bad(self, threshold: float) -> float:
-        """Percentage of pixels off by more than the threshold; KITTI 2012 calls it Out, with 3 px."""
+        """Percentage of pixels with an error above the threshold; KITTI 2012 calls it Out, with 3 px."""
         return 100 * self._share(self.above[THRESHOLDS.index(threshold)])
 
     def _share(self, value: float) -> float:
@@ -58,7 +58,7 @@ class ErrorSums:
 
 
 def error_sums(predicted: FloatMap, truth: FloatMap, scored: Mask, given: Mask) -> ErrorSums:
-    """Compare two disparity maps on the scored pixels; `given` is where the matcher had a disparity."""
+    """Compare two disparity maps on the scored pixels; `given` masks the matcher's own predictions."""
     error = np.abs(predicted[scored].astype(np.float64) - truth[scored])
     return ErrorSums(
         pixels=error.size,
@@ -70,9 +70,9 @@ def error_sums(predicted: FloatMap, truth: FloatMap, scored: Mask, given: Mask) 
 
 
 def average(images: Iterable[ErrorSums], statistic: Callable[[ErrorSums], float], over: Average) -> float:
-    """Average a statistic over images, each counting alike, or over the pixels of all images pooled.
+    """Average a statistic over images with equal weights, or over the pooled pixels of all images.
 
-    Images without a scored pixel do not count.  NaN if there is none at all.
+    Images without scored pixels are ignored; NaN if there are no others.
     """
     counted = [sums for sums in images if sums.pixels]
     if not counted:
@@ -83,11 +83,11 @@ def average(images: Iterable[ErrorSums], statistic: Callable[[ErrorSums], float]
 
 
 def fill_holes(disparity: FloatMap) -> tuple[FloatMap, Mask]:
-    """Return a dense map and the mask of what was given, as KITTI's and Middlebury's evaluations do.
+    """Return a dense map and the mask of the given pixels, as in KITTI's and Middlebury's evaluations.
 
-    A hole (not finite, or negative) takes the smaller of its neighbors to the left and right in the row:
-    what could not be matched is most often background seen past an edge.  A row without any takes the row
-    above, the topmost ones the first row that has some; an empty map becomes 0.
+    A hole (not finite, or negative) is filled with the smaller of its left and right neighbors in the row,
+    because unmatched pixels are usually background next to an edge.  An empty row is a copy of the row above,
+    or of the first non-empty row at the top; an empty map becomes 0.
     """
     given = np.isfinite(disparity) & (disparity >= 0)
     if given.all():
@@ -103,7 +103,7 @@ def fill_holes(disparity: FloatMap) -> tuple[FloatMap, Mask]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A named number: a statistic of the pixels in a region."""
+    """A statistic of the errors in a region, with its label."""
 
     label: str
     region: str

@@ -1,7 +1,7 @@
-"""The results the AANet paper publishes, as data, so that ours can be printed and tested beside them.
+"""The results published in the AANet paper, printed and tested next to ours.
 
 Every dictionary is one table of the paper, numbered as the paper numbers it, keyed by our network names;
-methods outside this package keep a name of the same style.  `None` stands where the table has a dash.
+methods outside this package have names of the same style.  `None` is a dash in the table.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ KITTI: dict[str, KittiRow] = {
 
 @dataclass(frozen=True)
 class Size:
-    """How large a network is, at 576×960 and a disparity range of 192, without its training-only heads.
+    """The size of a network, at 576×960 and a disparity range of 192, without its training-only heads.
 
     `macs_g` counts as the paper does: convolutions only, the feature extractor for one image, 3D transposed
-    convolutions not at all.  `all_macs_g` counts both images and every convolution by what it multiplies.
+    convolutions not at all.  `all_macs_g` counts the multiplications of every convolution, for both images.
     Table 2 gives the eight; those of AANet and AANet+ are the published code's (the text rounds to 3.9 M
     and 8.4 M).
     """
@@ -139,7 +139,7 @@ SIZE: dict[str, Size] = {
 
 @dataclass(frozen=True)
 class Published:
-    """A row to print beside our own result: metric names as in `aanet.evaluation`, values as published."""
+    """A published row to print next to our result, with the metric names of `aanet.evaluation`."""
 
     method: str
     table: int
@@ -148,7 +148,7 @@ class Published:
 
 
 def published(dataset: str, network: str) -> Published | None:
-    """Return what the paper reports for a network on a dataset, or None where it reports nothing.
+    """Return the paper's results for a network on a dataset, or None.
 
     `dataset` is one of ours (`sceneflow`, `kitti2012`, `kitti2015`); `network` may carry a tag (`aanet:x`).
     KITTI 2015 numbers come from the validation split where the paper has them, else from the test server.

@@ -1,6 +1,6 @@
-"""Where an error lies: regions of the left image that are hard for different reasons.
+"""Regions of the left image by which errors are reported.
 
-Edges and textureless areas as Scharstein and Szeliski (2002, section 5.1) define them, with their thresholds.
+Edges and textureless areas are defined as by Scharstein and Szeliski (2002, section 5.1).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import numpy as np
 from aanet.data.sample import StereoSample
 from aanet.typing import FloatMap, Image, Mask
 
-EDGE_JUMP = 2.0  # px of disparity between neighbors that make a discontinuity
-EDGE_WIDTH = 9  # px: how wide the region around a discontinuity is
-TEXTURE_WIDTH = 3  # px: the window over which the squared gradient is averaged
-TEXTURE_THRESHOLD = 4.0  # gray levels², below which a window is textureless
+EDGE_JUMP = 2.0  # px: larger differences between neighbors are discontinuities
+EDGE_WIDTH = 9  # px: width of the region around a discontinuity
+TEXTURE_WIDTH = 3  # px: window over which the squared gradient is averaged
+TEXTURE_THRESHOLD = 4.0  # gray levels²: windows below it are textureless
 
 
 def near_edges(disparity: FloatMap, valid: Mask, width: int = EDGE_WIDTH) -> Mask:
-    """Pixels within `width` // 2 of a place where known disparities of neighbors jump by more than 2 px."""
+    """Pixels within `width` // 2 of neighbors whose known disparities differ by more than 2 px."""
     jumps = np.zeros(disparity.shape, np.uint8)
     across = (np.abs(np.diff(disparity, axis=1)) > EDGE_JUMP) & valid[:, 1:] & valid[:, :-1]
     down = (np.abs(np.diff(disparity, axis=0)) > EDGE_JUMP) & valid[1:] & valid[:-1]
@@ -39,7 +39,7 @@ def textureless(image: Image) -> Mask:
 
 
 def region_masks(sample: StereoSample, scored: Mask) -> dict[str, Mask]:
-    """Return the scored pixels of every region that the sample's ground truth can tell."""
+    """Return the scored pixels of every region that the sample's ground truth defines."""
     if sample.disparity is None or sample.valid is None:
         return {}
     masks = {

@@ -1,4 +1,4 @@
-"""A Markdown report: the table, the protocol, the regions and error maps of some pairs."""
+"""A Markdown report: results, protocol, errors by region, and error maps of some pairs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from aanet.io.images import write_image
 from aanet.typing import FloatMap
 
 PAPER_ROW = "the paper's table"
-SPARSE = 0.5  # ground truth on fewer pixels than this is drawn as larger dots
+SPARSE = 0.5  # ground truth with a lower density is drawn with larger dots
 
 
 class ErrorMaps:
-    """Draws the error maps of some pairs while an evaluation runs; give it to `evaluate` as `observe`."""
+    """An observer for `evaluate` that draws the error maps of some pairs."""
 
     def __init__(self, folder: Path, model: str, indices: Sequence[int]) -> None:
         self.folder = folder
@@ -31,7 +31,7 @@ class ErrorMaps:
         self.drawn: list[tuple[str, Path]] = []
 
     def __call__(self, index: int, sample: StereoSample, predicted: FloatMap) -> None:
-        """Draw the pair if it is one of those."""
+        """Draw the pair if it was selected."""
         if index not in self.indices or sample.disparity is None or sample.valid is None:
             return
         from aanet import viz
@@ -54,12 +54,12 @@ class ErrorMaps:
 
 
 def spread(total: int, count: int) -> list[int]:
-    """Return at most `count` indices, evenly over `total`."""
+    """Return at most `count` indices, evenly spaced over `total`."""
     return sorted({index * total // count for index in range(count)}) if count else []
 
 
 def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence[ErrorMaps]) -> Path:
-    """Write `report.md` into the folder that the error maps were drawn into."""
+    """Write `report.md` into the folder of the error maps."""
     first = evaluations[0]
     lines = [f"# {first.dataset}: {len(first.pairs)} pairs", ""]
     lines += table(["model", *labels(first.protocol), "AUSE", "s / pair"], result_rows(evaluations))
@@ -88,7 +88,7 @@ def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence
 
 
 def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
-    """Return the rows of the table: each model, followed by the paper's row where there is one."""
+    """Return the rows of the table: each model, followed by the paper's row if there is one."""
     rows = []
     for evaluation in evaluations:
         values = [format_number(evaluation.value(metric)) for metric in evaluation.protocol.metrics]
@@ -101,7 +101,7 @@ def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
 
 
 def conditions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
-    """Return what has to be known to compare the rows: the protocol, the paper's data, gaps in the truth."""
+    """Return what is needed to compare the rows: protocol, the paper's data, missing ground truth."""
     first = evaluations[0]
     rows = [published(evaluation.dataset, evaluation.model) for evaluation in evaluations]
     sources = dict.fromkeys(f"table {row.table}: {row.measured_on}" for row in rows if row is not None)
@@ -113,7 +113,7 @@ def conditions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
 
 
 def region_rows(evaluation: Evaluation) -> list[list[str]]:
-    """Return the rows of the table of regions, without those that the ground truth does not tell."""
+    """Return the rows of the table of regions, without undefined regions."""
     rows = []
     for region in REGIONS:
         values = evaluation.region(region)
@@ -123,7 +123,7 @@ def region_rows(evaluation: Evaluation) -> list[list[str]]:
 
 
 def format_number(value: float) -> str:
-    """Return two decimals, or a dash for what is not known."""
+    """Format with two decimals; NaN is a dash."""
     return "–" if math.isnan(value) else f"{value:.2f}"
 
 

@@ -1,7 +1,7 @@
-"""Where adaptive aggregation looks: the sampling points of a pixel (the paper's figure of them).
+"""The sampling points of adaptive aggregation for a pixel, as in the paper's figure.
 
 For a pixel p, a deformable convolution reads the matching cost at p + p_k + Δp_k with the weight m_k (eq. 4).
-The layers are stacked, so each of these points was itself gathered from nine others, one layer before.
+The layers are stacked: each of these points was computed from nine points of the previous layer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aanet.models.network import StereoNetwork, normalize
 from aanet.typing import FloatMap, Image
 
 Pixel = tuple[int, int]  # x, y
-_FARTHEST = 9**4  # points that are followed further back; more would only cover one another
+_MAX_POINTS = 9**4  # kept per layer, those with the largest weights; more would only overlap in the figure
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class SamplingPoints:
 
     pixel: Pixel
     points: NDArray[np.float32]  # [N, 2]: x, y in pixels of the image
-    weights: NDArray[np.float32]  # [N]: the product of m_k along the way; 1 = as an ordinary convolution
+    weights: NDArray[np.float32]  # [N]: the product of m_k over the layers; 1 in an ordinary convolution
 
 
 @dataclass(frozen=True)
 class _Field:
-    """The points of every pixel of a grid in one layer: [P, h, w] each."""
+    """The sampling points of one layer for every pixel of its grid: [P, h, w] each."""
 
     x: NDArray[np.float32]
     y: NDArray[np.float32]
@@ -50,22 +50,24 @@ class _Field:
 def sampling_points(
     network: StereoNetwork, left: Image, right: Image, pixels: Sequence[Pixel], levels: int = 1
 ) -> list[SamplingPoints]:
-    """Return the points that are read for each of the pixels.
+    """Return the sampling points of each of the pixels.
 
     Args:
         network: One with adaptive intra-scale aggregation.
         left: RGB [H, W, 3].
         right: The same for the right camera.
         pixels: (x, y) in the left image.
-        levels: How many layers to follow back from the last one, each multiplying the points by 18.
+        levels: How many layers to trace back from the last one; each multiplies the points by 18.
     """
     height, width = left.shape[:2]
     for x, y in pixels:
         if not (0 <= x < width and 0 <= y < height):
-            raise AanetError(f"The pixel {x},{y} is not in the image, which is {width} wide, {height} high.")
+            raise AanetError(f"The pixel {x},{y} is outside the image of width {width} and height {height}.")
     layers = adaptive_layers(network)
     if not 1 <= levels <= len(layers):
-        raise AanetError(f"There are {len(layers)} adaptive layers to follow back; got {levels} levels.")
+        raise AanetError(
+            f"The number of levels must be 1 to {len(layers)}, the adaptive layers; got {levels}."
+        )
     padding = padding_for(height, width, facts_of(network))
     pair = [padding.pad(np.float32(image.transpose(2, 0, 1)[None] / 255)) for image in (left, right)]
     fields = _record(network, layers, pair)[-levels:]
@@ -88,15 +90,15 @@ def adaptive_layers(network: StereoNetwork) -> list[DeformConv2d]:
             layers += [part for part in finest.modules() if isinstance(part, DeformConv2d)]
     if not layers:
         raise AanetError(
-            f"{network.architecture.builder} has no sampling points to show: nothing in its aggregation is "
-            "deformable."
+            f"{network.architecture.builder} has no sampling points: its aggregation has no deformable "
+            "convolutions."
         )
     return layers
 
 
 @torch.inference_mode()
 def _record(network: StereoNetwork, layers: list[DeformConv2d], pair: list[FloatMap]) -> list[_Field]:
-    """Match the padded pair [1, 3, H, W] and note what every layer predicts."""
+    """Match the padded pair [1, 3, H, W] and record the points that every layer predicts."""
     fields: list[_Field] = []
 
     def note(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -115,7 +117,7 @@ def _record(network: StereoNetwork, layers: list[DeformConv2d], pair: list[Float
 
 
 def _field(offset: Tensor, mask: Tensor, layer: DeformConv2d) -> _Field:
-    """From the predictions [1, G·2·9, h, w] and [1, G·9, h, w] of a layer to places on its grid."""
+    """Convert the predictions [1, G·2·9, h, w] and [1, G·9, h, w] of a layer to positions on its grid."""
     height, width = offset.shape[2:]
     moved = offset[0].view(-1, 2, height, width).numpy()  # [G·9, (y, x), h, w]
     kernel = np.arange(layer.KERNEL) - layer.KERNEL // 2
@@ -138,8 +140,8 @@ def _follow(
         row = np.clip(np.rint(points[:, 1]), 0, height - 1).astype(int)
         x, y = field.x[:, row, column], field.y[:, row, column]  # [18, N]
         reached = (weights * field.weight[:, row, column]).ravel()
-        inside = ((x > -1) & (x < width) & (y > -1) & (y < height)).ravel()  # beyond is zero
-        order = np.argsort(-reached[inside], kind="stable")[:_FARTHEST]
+        inside = ((x > -1) & (x < width) & (y > -1) & (y < height)).ravel()  # zero padding
+        order = np.argsort(-reached[inside], kind="stable")[:_MAX_POINTS]
         points = np.stack((x.ravel(), y.ravel()), axis=1)[inside][order].astype(np.float32)
         weights = reached[inside][order]
     return points, weights
@@ -153,18 +155,18 @@ def example_pixels(left: Image, disparity: FloatMap) -> list[Pixel]:
     inner[border : height - border, border : width - border] = True
     jump = cv2.Sobel(cv2.GaussianBlur(disparity, (0, 0), 1.5), cv2.CV_32F, 1, 0)  # < 0: the near side is left
     row, column = np.unravel_index(np.argmin(np.where(inner, jump, np.inf)), jump.shape)
-    beside = (max(int(column) - 4, 0), int(row))  # on the near surface, a few pixels from its edge
+    beside = (max(int(column) - 4, 0), int(row))  # on the foreground, a few pixels from the edge
     plain = (textureless(left) & inner).astype(np.uint8)
     row, column = np.unravel_index(np.argmax(cv2.distanceTransform(plain, cv2.DIST_L2, 3)), plain.shape)
     return [beside, (int(column), int(row))]
 
 
 def draw_points(image: Image, points: SamplingPoints) -> Image:
-    """The image with red points, the fainter the less they count, and the pixel in green."""
+    """Draw the points in red, fainter for smaller weights, and the pixel in green."""
     size = max(image.shape[1] // 250, 2)
-    reach = size + 2  # a point touches nothing farther than this from its middle
+    reach = size + 2  # radius of the pixels that a point touches
     height, width = image.shape[:2]
-    margin = 2 * reach  # so that a patch around every point that shows lies inside
+    margin = 2 * reach  # so that the patch around every visible point is inside the canvas
     canvas: Image = np.pad(image, ((margin, margin), (margin, margin), (0, 0)))
     grown = 8  # drawn to an eighth of a pixel
     strongest = float(points.weights.max(initial=1e-6))

@@ -1,4 +1,4 @@
-"""Times that can be compared: interleaved in one run, after a warm-up, as medians and percentiles."""
+"""Comparable run times: interleaved runs after a warm-up, summarized by medians and percentiles."""
 
 from __future__ import annotations
 
@@ -7,48 +7,46 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds that one contender took, run by run."""
+    """The run times of one candidate in seconds."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The middle of all runs."""
+        """The median of all runs."""
         return statistics.median(self.seconds)
 
     def percentile(self, percent: float) -> float:
-        """The time that `percent` of the runs stay below, between the two nearest ones."""
-        ordered = sorted(self.seconds)
-        place = percent / 100 * (len(ordered) - 1)
-        below = int(place)
-        above = min(below + 1, len(ordered) - 1)
-        return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+        """A percentile of all runs, linearly interpolated."""
+        return float(np.percentile(self.seconds, percent))
 
 
 def time_interleaved(
-    contenders: Mapping[str, Callable[[], object]],
+    candidates: Mapping[str, Callable[[], object]],
     rounds: int,
     observe: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Timing]:
-    """Run every contender once to warm up, then all of them in turn, `rounds` times.
+    """Run every candidate once to warm up, then all of them in turn, `rounds` times.
 
-    A machine slows down and speeds up while others use it. Turn by turn that hits every contender alike, so
-    that ratios hold where the seconds do not.
+    The speed of a shared machine varies. Interleaving exposes every candidate to the same variation, so
+    that ratios are reliable even where absolute times are not.
 
     Args:
-        contenders: What to run, by name.
-        rounds: Timed runs of each.
-        observe: Called with the name after every run, the warm-up included.
+        candidates: What to run, by name.
+        rounds: Number of timed runs of each.
+        observe: Called with the name after every run, including the warm-up.
     """
-    for name, run in contenders.items():
+    for name, run in candidates.items():
         run()
         observe(name)
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
-        for name, run in contenders.items():
+        for name, run in candidates.items():
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)

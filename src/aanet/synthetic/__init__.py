@@ -1,6 +1,6 @@
-"""A procedural stereo world: rooms, streets, table tops and cut-out photographs with exact disparity.
+"""A procedural stereo dataset: rooms, streets, table tops and cut-out photographs with exact disparity.
 
-`SyntheticWorld` is the dataset; `render_scene` gives the clean pair of one scene before the camera's effects.
+`SyntheticWorld` is the dataset; `render_scene` renders a scene without camera effects.
 """
 
 from __future__ import annotations

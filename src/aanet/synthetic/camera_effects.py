@@ -1,4 +1,4 @@
-"""What two real cameras add to a scene: exposure, color, blur, noise, vignetting, JPEG and misalignment."""
+"""Camera effects: exposure, color, blur, noise, vignetting, JPEG artifacts and vertical misalignment."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aanet.typing import FloatMap, Image
 
 NOISE_LENGTH = 1 << 21
 MIDDLE_GRAY = 112.0
-DARK, GLARING = 0.08, 0.08  # shares of pairs
+DARK, OVEREXPOSED = 0.08, 0.08  # shares of pairs
 
 
 @dataclass(frozen=True)
 class CameraEffects:
-    """The state of one camera; `identity()` leaves a picture as it is."""
+    """The parameters of one camera; `identity()` changes nothing."""
 
     gain: tuple[float, float, float]
     gamma: float
@@ -29,14 +29,14 @@ class CameraEffects:
 
     @staticmethod
     def identity() -> CameraEffects:
-        """A perfect camera."""
+        """Return a camera without effects."""
         return CameraEffects((1.0, 1.0, 1.0), 1.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0)
 
 
 def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:
-    """A left camera, and a right one of the same make that differs a little, now and then a lot.
+    """Draw the left camera, and a right one that differs slightly from it, sometimes strongly.
 
-    `brightness` is the mean of the scene; the exposure draws it toward middle gray, as a light meter does.
+    `brightness` is the mean of the scene, which auto-exposure moves toward middle gray.
     """
     metered = np.clip(MIDDLE_GRAY / max(brightness, 1.0), 0.75, 2.2)
     light, amplifier_noise = _draw_light(rng)
@@ -74,11 +74,11 @@ def _draw_light(rng: np.random.Generator) -> tuple[float, float]:
     chance, place = rng.random(), rng.random()
     if chance < DARK:
         return float(0.04 ** (1.0 - place) * 0.5**place), float(rng.uniform(0.5, 5.0))
-    return (1.5 + 1.5 * place, 0.0) if chance < DARK + GLARING else (1.0, 0.0)
+    return (1.5 + 1.5 * place, 0.0) if chance < DARK + OVEREXPOSED else (1.0, 0.0)
 
 
 def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> Image:
-    """The 8-bit picture a camera takes of a clean view in 0..255, [H, W, 3]; `noise` holds normals."""
+    """Apply the effects to a clean view in 0..255, [H, W, 3]; `noise` contains normal samples."""
     height, width = image.shape[:2]
     if camera.vertical_shift:
         image = np.asarray(
@@ -92,7 +92,7 @@ def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.rand
         )
     if camera.blur > 0.2:
         image = np.asarray(cv2.GaussianBlur(image, (5, 5), camera.blur))
-    # OpenCV's arithmetic throughout: numpy is many times slower when it broadcasts over three channels.
+    # OpenCV's arithmetic, because NumPy is many times slower when it broadcasts over three channels.
     image = np.asarray(cv2.transform(image, np.diag(camera.gain).astype(np.float32)), np.float32)
     if camera.vignetting > 0.01:
         x, y = np.linspace(-1, 1, width, dtype=np.float32), np.linspace(-1, 1, height, dtype=np.float32)
@@ -108,7 +108,7 @@ def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.rand
 
 
 def _cubic(shift: float) -> FloatMap:
-    """The filter of five taps that samples a line `shift` further on, at most one, by cubic interpolation."""
+    """Return the 5-tap filter that shifts by `shift`, at most one pixel, with cubic interpolation."""
     distance = np.abs(np.arange(-2, 3) - shift)
     near = (1.25 * distance - 2.25) * distance**2 + 1.0
     far = -0.75 * (((distance - 5.0) * distance + 8.0) * distance - 4.0)
@@ -116,12 +116,12 @@ def _cubic(shift: float) -> FloatMap:
 
 
 def _noise(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> FloatMap:
-    """Noise that grows with the light, from a random place of the store, [H, W, 3]."""
+    """Return intensity-dependent noise from a random position in `noise`, [H, W, 3]."""
     if image.size > noise.size:
         noise = np.resize(noise, image.size + 1)
     start = int(rng.integers(noise.size - image.size + 1))
     normals = noise[start : start + image.size].reshape(image.shape)
-    # The spread of read and shot noise together, sqrt(r² + s² I), drawn as the chord between black and white.
+    # The standard deviation of read and shot noise, sqrt(r² + s² I), linearized between black and white.
     black = camera.read_noise
     white = float(np.hypot(camera.read_noise, camera.shot_noise))
     spread = cv2.addWeighted(image, (white - black) / 255.0, image, 0.0, black)

@@ -1,4 +1,4 @@
-"""Write pairs of the world as files, in the layout of Scene Flow's FlyingThings3D."""
+"""Write synthetic pairs to files in the layout of Scene Flow's FlyingThings3D."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from aanet.synthetic.world import SyntheticWorld
 
 FIRST_FRAME = 6  # FlyingThings3D's sequences run from 0006 to 0015
 FRAMES = 10
-SEQUENCES = 10_000  # four digits; then the next letter
+SEQUENCES = 10_000  # per letter
 
 
 def sequence_and_frame(index: int) -> str:
-    """Where FlyingThings3D would keep pair `index`: `A/0000`, then the frame `0006`."""
+    """Return the path of pair `index` in FlyingThings3D's layout, such as `A/0000/{side}/0006`."""
     sequence, frame = divmod(index, FRAMES)
     letter, sequence = divmod(sequence, SEQUENCES)
     return f"{chr(ord('A') + letter)}/{sequence:04d}/{{side}}/{FIRST_FRAME + frame:04d}"

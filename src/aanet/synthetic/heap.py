@@ -1,4 +1,4 @@
-"""Memory that a process keeps for itself."""
+"""Settings of the C memory allocator."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LARGEST = 1 << 30  # bytes
 
 
 def keep_freed_memory() -> None:
-    """Keep freed memory in this process, where the C library can: on Linux with glibc.
+    """Let the allocator keep freed memory instead of returning it to the system (glibc only).
 
-    Large buffers otherwise go back to the system at once and are cleared anew, page by page, when the next
-    one is asked for.  That takes a fifth of the time of rendering, and a twelfth of a training step.
+    Otherwise large buffers are returned at once, and the pages of the next one are zeroed again, which
+    takes a fifth of the rendering time and a twelfth of a training step.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""Where a scene takes its textures from: generated tiles, photographs of a folder, flat colors."""
+"""The textures of a scene: generated tiles, photographs from a folder, flat colors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from aanet.synthetic.surfaces import Texture
 from aanet.synthetic.textures import GENERATORS
 from aanet.typing import Image
 
-LARGEST_PHOTO = 640  # px of the longer side; more detail than a view can show only costs time
+LARGEST_PHOTO = 640  # px of the longer side; views cannot show more detail
 SMALLEST_PHOTO = 32
 VARIANTS = 8  # tiles of each generator
 T = TypeVar("T")
 
 
 class Cache:
-    """A small least-recently-used store that threads may share; a copy in another process starts empty."""
+    """A small thread-safe LRU cache; a copy in another process starts empty."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -32,13 +32,13 @@ class Cache:
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The item of `key`, made now if it is not in store."""
+        """Return the item of `key`, creating it if it is missing."""
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
                 found: T = self._items[key]
                 return found
-        made = make()  # outside the lock: two threads may both make it, and both get the same thing
+        made = make()  # outside the lock: if two threads create it, both results are equal
         with self._lock:
             self._items[key] = made
             while len(self._items) > self.capacity:
@@ -55,7 +55,7 @@ class Cache:
 
 
 class TextureLibrary:
-    """Generated textures of one seed and, if a folder is given, its photographs, loaded when first needed."""
+    """Generated textures of one seed and, optionally, the photographs of a folder, loaded lazily."""
 
     def __init__(self, seed: int, photographs: Path | None = None) -> None:
         self.seed = seed
@@ -64,7 +64,7 @@ class TextureLibrary:
         self._photos = Cache(192)
 
     def tile(self, generator: str, variant: int) -> Texture:
-        """The tile number `variant` of one of the `GENERATORS`."""
+        """Return the tile with number `variant` of one of the `GENERATORS`."""
         return self._tiles.get((generator, variant), lambda: self._make_tile(generator, variant))
 
     def _make_tile(self, generator: str, variant: int) -> Texture:
@@ -74,27 +74,27 @@ class TextureLibrary:
         return as_texture(GENERATORS[generator](rng))
 
     def photograph(self, number: int) -> Texture:
-        """A photograph of the folder."""
+        """Return a photograph of the folder."""
         return self._photos.get(number, lambda: as_texture(read_photograph(self.photographs[number])))
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Something costly that depends on a photograph alone, such as its segments; kept beside them."""
+        """Return data derived from a photograph, such as its segments, from the cache."""
         return self._photos.get(key, make)
 
 
 def flat(color: tuple[float, float, float]) -> Texture:
-    """One color in 0..1."""
+    """Return a texture of one color in 0..1."""
     pixel = np.clip((*color, 1.0), 0.0, 1.0) * 255.0
     return Texture(pixel.astype(np.uint8)[None, None])
 
 
 def as_texture(image: Image) -> Texture:
-    """A texture of an RGB picture."""
+    """Make a texture from an RGB image."""
     return Texture(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2RGBA), np.uint8))
 
 
 def find_photographs(folder: Path) -> tuple[Path, ...]:
-    """The image files under a folder, in an order that does not depend on the file system."""
+    """Return the image files below a folder, sorted."""
     if not folder.is_dir():
         raise AanetError(f"Expected a folder of photographs at {folder}, but there is no such folder.")
     found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGE_SUFFIXES)
@@ -104,7 +104,7 @@ def find_photographs(folder: Path) -> tuple[Path, ...]:
 
 
 def read_photograph(path: Path) -> Image:
-    """Read a photograph as RGB, reduced to at most `LARGEST_PHOTO`."""
+    """Read a photograph as RGB, downscaled to at most `LARGEST_PHOTO`."""
     photo = as_rgb8(read_image(path))
     if min(photo.shape[:2]) < SMALLEST_PHOTO:
         raise AanetError(

@@ -1,4 +1,4 @@
-"""What walls, floors, streets and things are made of."""
+"""Materials of walls, floors, streets and objects."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from aanet.synthetic.placement import Material
 from aanet.synthetic.surfaces import Texture
 from aanet.synthetic.textures import hue_color
 
-PHOTOGRAPHS_PER_SCENE = 2  # decoding is a large part of a scene's time
+PHOTOGRAPHS_PER_SCENE = 2  # decoding takes a large part of the time of a scene
 
-# How often each texture covers each kind of surface.  Walls are mostly bare, as in real rooms.
+# Relative frequency of the textures of each kind of surface.  Walls are mostly textureless, as in real rooms.
 ROLES: dict[str, dict[str, float]] = {
     "wall": {
         "plain": 6,
@@ -62,13 +62,13 @@ SURROUNDINGS = {"photo": 3.0, "facade": 2.0, "sky": 2.0, "clouds": 1.0}
 
 
 def _draw(weights: dict[str, float], chance: float) -> str:
-    """The name whose share of the weights holds `chance` in 0..1; far quicker than numpy's choice."""
+    """Draw a name by weight, given `chance` uniform in 0..1; much faster than NumPy's choice."""
     ends = list(accumulate(weights.values()))
     return list(weights)[min(bisect_right(ends, chance * ends[-1]), len(ends) - 1)]
 
 
 class Materials:
-    """Draws the materials of one scene; all photographs of a scene come from a handful."""
+    """Draws the materials of one scene, which share a few photographs."""
 
     def __init__(self, library: TextureLibrary, rng: np.random.Generator) -> None:
         self.library, self.rng = library, rng
@@ -76,7 +76,7 @@ class Materials:
         self.photographs = rng.integers(count, size=PHOTOGRAPHS_PER_SCENE) if count else None
 
     def pick(self, role: str) -> Material:
-        """A material for a kind of surface."""
+        """Draw a material for a kind of surface."""
         rng, weights = self.rng, ROLES[role]
         name = _draw(weights, rng.random())
         tone = rng.uniform(0.65, 1.15)
@@ -90,7 +90,7 @@ class Materials:
         return Material(self.texture(name), density, (tint[0], tint[1], tint[2]), gloss, angle, mirror)
 
     def glass(self) -> Material:
-        """A dark window, with what it mirrors."""
+        """Draw a dark window, which may reflect its surroundings."""
         return Material(flat((0.06, 0.07, 0.09)), gloss=0.25, mirror=self._mirror("glass"))
 
     def _mirror(self, role: str) -> tuple[Texture, float] | None:
@@ -99,7 +99,7 @@ class Materials:
         return self.texture(_draw(SURROUNDINGS, self.rng.random())), float(self.rng.uniform(0.15, 0.6))
 
     def texture(self, name: str) -> Texture:
-        """A tile by its generator's name, or one of the scene's photographs."""
+        """Return a tile by its generator's name, or one of the scene's photographs for "photo"."""
         if name != "photo":
             return self.library.tile(name, int(self.rng.integers(VARIANTS)))
         if self.photographs is None:
@@ -107,12 +107,12 @@ class Materials:
         return self.library.photograph(int(self.rng.choice(self.photographs)))
 
     def paint(self, low: float = 0.05, high: float = 0.95, saturation: float = 0.6) -> Material:
-        """One flat color: thin bars, road markings."""
+        """Draw a flat color, for thin bars or road markings."""
         r, g, b = (float(c) for c in hue_color(self.rng, saturation, low, high))
         return Material(flat((r, g, b)))
 
     def leaf_green(self) -> Material:
-        """The material of leaves and stems."""
+        """Draw the material of leaves and stems."""
         base = self.pick("leaf")
         green = self.rng.uniform((0.35, 0.6, 0.2), (0.8, 1.0, 0.45))
         return Material(base.texture, base.density, (green[0], green[1], green[2]))

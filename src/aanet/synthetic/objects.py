@@ -1,4 +1,4 @@
-"""Compound things: furniture, plants, vehicles, street furniture."""
+"""Compound objects: furniture, plants, vehicles, street furniture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ At = tuple[float, float, float]  # world position of the base
 
 
 def crate(props: Props, at: At, scale: float) -> list[Facet]:
-    """A box, book or cabinet with another material on its front now and then."""
+    """A box, book or cabinet, sometimes with another material on its front."""
     rng = props.rng
     size = tuple(float(v) for v in scale * rng.uniform((0.3, 0.15, 0.2), (1.0, 1.1, 0.8)))
     front = props.materials.pick("paper") if rng.random() < 0.4 else None
@@ -104,13 +104,13 @@ def ball(props: Props, at: At, scale: float) -> list[Facet]:
 
 
 def pillar(props: Props, at: At, scale: float) -> list[Facet]:
-    """A bottle, a vase, a lampshade, a column: something turned."""
+    """A bottle, vase, lampshade or column: a surface of revolution."""
     height, profile = scale * props.rng.uniform(0.5, 1.3), shapes.bottle(props.rng)
     return [props.standing([profile * height], at, props.materials.pick("object"), props.dome(True))]
 
 
 def sheet_of_paper(props: Props, at: At, scale: float) -> list[Facet]:
-    """A board, a picture or a torn sheet that leans back, sometimes curled."""
+    """A board, picture or torn sheet that leans back, sometimes curled."""
     rng = props.rng
     outline = shapes.polygon(rng) if rng.random() < 0.5 else shapes.rectangle(1.4, rng.uniform(0.8, 1.8))
     contour = outline * scale * rng.uniform(0.25, 0.6)
@@ -151,7 +151,7 @@ def sticks(props: Props, at: At, scale: float) -> list[Facet]:
 
 
 def rack(props: Props, at: At, scale: float) -> list[Facet]:
-    """A grille, basket or wheel of thin bars, seen through."""
+    """A see-through grille, basket or wheel of thin bars."""
     rng = props.rng
     thick = scale * rng.uniform(0.01, 0.03)
     if rng.random() < 0.35:
@@ -173,7 +173,7 @@ def bicycle(props: Props, at: At, scale: float) -> list[Facet]:
 
 
 def person(props: Props, at: At, scale: float) -> list[Facet]:
-    """Someone standing or walking, slightly rounded."""
+    """A standing or walking person, slightly rounded."""
     parts = [c * scale for c in shapes.figure(props.rng)]
     return [props.standing(parts, at, props.materials.pick("object"), props.dome(True))]
 

@@ -1,8 +1,8 @@
-"""Scenes cut out of photographs: natural outlines that coincide with steps in disparity.
+"""Scenes cut out of photographs: natural outlines that coincide with disparity edges.
 
 The segments of a photograph become slanted or curved sheets at random depths.  Most rise from a common
-ground, as things in a picture do; some stay on it, so that not every edge of the picture is a step.  What the
-right camera sees behind them is another photograph.
+ground plane; some stay on it, so that not every image edge is a disparity edge.  Another photograph fills
+the background.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEAST_DISPARITY = 0.25
 
 
 def segment(image: Image) -> Labels:
-    """Segments 0..N-1 of an image at half its size: watershed from a grid of seeds, merged by color."""
+    """Segment an image at half size into labels 0..N-1: watershed from a grid of seeds, merged by color."""
     height, width = image.shape[:2]
     small = cv2.resize(image, (width // 2, height // 2), interpolation=cv2.INTER_AREA)
     smooth = np.asarray(cv2.GaussianBlur(small, (3, 3), 0.8), np.uint8)
@@ -33,14 +33,14 @@ def segment(image: Image) -> Labels:
     grid = seeds[SEED_SPACING // 2 :: SEED_SPACING, SEED_SPACING // 2 :: SEED_SPACING]
     grid[...] = np.arange(1, grid.size + 1).reshape(grid.shape)
     flooded = cv2.watershed(smooth, seeds)
-    # The watershed leaves its lines and the frame as -1; they go to the neighbor that a dilation brings.
+    # Watershed lines and the image border are -1; a dilation assigns them to a neighbor.
     grown = cv2.dilate(flooded.astype(np.float32), np.ones((3, 3), np.uint8)).astype(np.int32)
     regions = np.maximum(np.where(flooded < 1, grown, flooded) - 1, 0)
     return _merge(regions, smooth.astype(np.float32))
 
 
 def _merge(regions: Labels, image: FloatMap) -> Labels:
-    """Join neighboring regions, the most alike first, until the rest differ; then the smallest ones left."""
+    """Merge similar neighboring regions, the most similar first; then merge regions that are too small."""
     count = int(regions.max()) + 1
     flat = regions.ravel()
     area = np.bincount(flat, minlength=count).astype(np.float64)
@@ -52,7 +52,7 @@ def _merge(regions: Labels, image: FloatMap) -> Labels:
     mean = sums / np.maximum(area, 1.0)[:, None]
     contrast = np.abs(mean[pairs[:, 0]] - mean[pairs[:, 1]]).sum(axis=1)
     ordered = pairs[np.argsort(contrast, kind="stable")].tolist()
-    # Lists from here on: single numbers of an array cost ten times as much.
+    # Python lists, because access to single array elements is ten times as slow.
     parent, areas, (red, green, blue) = list(range(count)), area.tolist(), sums.T.tolist()
 
     def root(i: int) -> int:
@@ -76,7 +76,7 @@ def _merge(regions: Labels, image: FloatMap) -> Labels:
 
 
 def _touching(a: Labels, b: Labels, count: int) -> NDArray[np.int64]:
-    """For every place where two regions meet, one number for the two: low label × count + high label."""
+    """Return one number for each pair of adjacent pixels in two regions: low label × count + high label."""
     differ = a != b
     first, second = a[differ].astype(np.int64), b[differ].astype(np.int64)
     return np.asarray(np.minimum(first, second) * count + np.maximum(first, second))
@@ -84,7 +84,7 @@ def _touching(a: Labels, b: Labels, count: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Ground:
-    """The common ground of a photograph, and the range of disparities."""
+    """The common ground plane of a scene, and its range of disparities."""
 
     plane: Plane
     far: float
@@ -97,7 +97,7 @@ class _Ground:
 def photo_scene(
     rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float
 ) -> Scene:
-    """A photograph cut into sheets in depth, before another photograph."""
+    """Make a scene of a photograph cut into sheets, in front of another photograph."""
     height, width = size
     number, behind = _pick(rng, library), _pick(rng, library)
     picture = _picture(library, number)
@@ -120,12 +120,12 @@ def _pick(rng: np.random.Generator, library: TextureLibrary) -> int:
 
 
 def _picture(library: TextureLibrary, number: int) -> Texture:
-    """A photograph, or without a folder a generated tile with edges like one."""
+    """Return a photograph or, without a folder, a generated tile with similar edges."""
     return library.photograph(number) if library.photographs else library.tile("dead_leaves", number)
 
 
 def _ground(rng: np.random.Generator, size: tuple[int, int], near: float) -> _Ground:
-    """A plane that comes nearer toward the bottom of the view."""
+    """Draw a plane that is nearer toward the bottom of the view."""
     height, width = size
     far = max(near * rng.uniform(0.05, 0.5), LEAST_DISPARITY)
     rise = rng.uniform(0.0, 0.6) * (near - far) / height
@@ -151,10 +151,10 @@ def _sheets(
     picture: Texture,
     ground: _Ground,
 ) -> list[Surface]:
-    """One sheet for all segments on the ground, and one for every other that a view can show."""
+    """Make one sheet for all segments on the ground, and one for every other visible segment."""
     count = int(labels.max()) + 1
     fate = rng.random(count)
-    missing = rng.choice([0.0, 0.0, 0.2])  # of segments left out, so that the photograph behind is seen
+    missing = rng.choice([0.0, 0.0, 0.2])  # share of segments left out, so that the background is visible
     number = np.arange(1, count + 1)
     number[fate < GROUND_SHARE] = 0
     number[fate > 1.0 - missing] = -1
@@ -174,10 +174,10 @@ def _sheets(
 
 
 def _mask(inside: Mask) -> FloatMap:
-    """Coverage at the photograph's size from a segment at half of it.
+    """Compute the coverage at full size from a segment at half size.
 
-    Its edge is smoothed, sharpened, and moved out by half a pixel: neighbors overlap and nothing shines
-    through the seam.
+    The edge is smoothed, sharpened, and moved outward by half a pixel, so that neighbors overlap and the
+    background is not visible between them.
     """
     height, width = inside.shape
     small = cv2.GaussianBlur(inside.astype(np.float32), (3, 3), 0.8)
@@ -187,7 +187,7 @@ def _mask(inside: Mask) -> FloatMap:
 
 
 def _boxes(labels: Labels, count: int) -> list[tuple[int, int, int, int]]:
-    """Bounding boxes x, y, width, height of the labels 0..count-1; width 0 where one does not occur."""
+    """Bounding boxes x, y, width, height of the labels 0..count-1; width 0 if a label is absent."""
     edges = []
     for lines in (labels.T, labels):
         seen = np.zeros((len(lines), count + 1), bool)  # line i shows label j; the last column takes -1
@@ -201,7 +201,7 @@ def _boxes(labels: Labels, count: int) -> list[tuple[int, int, int, int]]:
 def _depth(
     rng: np.random.Generator, ground: _Ground, box: tuple[float, float, float, float]
 ) -> tuple[Plane, Relief | None]:
-    """The plane of a sheet and its relief, kept within the scene's range over the sheet's box."""
+    """Draw the plane and relief of a sheet within the scene's range of disparities."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     half_w, half_h = (box[2] - box[0]) / 2, (box[3] - box[1]) / 2
     base = float(np.clip(ground.at(x, box[3]), ground.far, ground.near))

@@ -1,4 +1,4 @@
-"""Facets in space before the left camera: projection, clipping to the view and drawing of masks."""
+"""Facets in space: projection into the left camera, clipping to the view and drawing of masks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Points = NDArray[np.float64]
 Vector = tuple[float, float, float]
 Extent = tuple[float, float, float, float]  # x0, y0, x1, y1 in left pixels
 Number = TypeVar("Number", np.float64, np.int32)
-NEAREST = 0.15  # m: nothing is nearer to the camera
-SMALLEST = 1.0  # px: a facet that is narrower, or shorter than four times this, is not worth its time
-OVERLAP = 0.7  # px by which sheets that share an edge reach under each other, so that nothing shines through
+NEAREST = 0.15  # m: minimum distance from the camera
+SMALLEST = 1.0  # px: narrower facets, and those shorter than four times this, are skipped
+OVERLAP = 0.7  # px by which sheets with a shared edge overlap, so that no gap is visible
 
 
 @dataclass(frozen=True)
@@ -47,38 +47,38 @@ class Viewpoint:
         return np.asarray(pixels + np.array([self.cx, self.cy]))
 
     def world_at(self, x: float, distance: float) -> float:
-        """The world x that a point at eye level, `distance` ahead, needs to appear in pixel column `x`."""
+        """Return the world x at which a point at eye level and `distance` appears in pixel column `x`."""
         ray = self.rotation.T @ np.array([(x - self.cx) / self.focal, 0.0, 1.0])
         return float(ray[0] / max(ray[2], 0.2) * distance)
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a facet is covered with."""
+    """The appearance of a facet."""
 
     texture: Texture
     density: float = 1.0  # texels per pixel where the facet is nearest
     color: tuple[float, float, float] = (1.0, 1.0, 1.0)
     gloss: float = 0.0
     angle: float = 0.0
-    mirror: tuple[Texture, float] | None = None  # what it reflects, and how strongly
+    mirror: tuple[Texture, float] | None = None  # reflected texture and strength
 
 
 class ReliefMaker(Protocol):
-    """Makes the relief of a facet once its disparities are known."""
+    """Creates the relief of a facet once its disparities are known."""
 
     def __call__(self, plane: Plane, extent: Extent) -> Relief:
-        """The relief on a plane, for a facet that fills `extent` of the left view."""
+        """Return the relief on a plane, for a facet that covers `extent` of the left view."""
         ...
 
     def swell(self, extent: Extent, /) -> float:
-        """By which share of its disparity the relief can bring the facet nearer."""
+        """Return the maximum increase of the facet's disparity by the relief, as a share."""
         ...
 
 
 @dataclass(frozen=True)
 class Facet:
-    """Coplanar contours in camera coordinates, united, with a material."""
+    """The union of coplanar contours in camera coordinates, with a material."""
 
     contours: list[Points]
     material: Material
@@ -92,7 +92,7 @@ class Facet:
         """The q of 1 / Z = q · ray for the facet's plane n · P = k (q = n / k); None if seen edge-on."""
         first = self.contours[0]
         third = len(first) // 3
-        # Plain numbers: on three of them numpy takes many times as long.
+        # Plain numbers, because NumPy is many times slower on three of them.
         (px, py, pz), (qx, qy, qz), (rx, ry, rz) = first[[0, third, 2 * third]].tolist()
         ax, ay, az, bx, by, bz = qx - px, qy - py, qz - pz, rx - px, ry - py, rz - pz
         nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
@@ -109,9 +109,9 @@ class Placement:
     q: Vector  # 1 / Z = q · ray
     pixels: list[Points]  # contours in left pixels, [N, 2]
     extent: Extent  # of all pixels
-    nearest: float  # largest focal / Z in the left view; 0 where only the right camera sees it
+    nearest: float  # largest focal / Z in the left view; 0 if only visible in the right view
     near_pixel: tuple[float, float]
-    seen: Points  # corners of its part in the view, [N, 2]
+    seen: Points  # corners of the visible part, [N, 2]
 
 
 def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
@@ -137,7 +137,7 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
     # focal / Z, which is the disparity for a baseline of one
     nearness = part @ q[:2] + (view.focal * q[2] - view.cx * q[0] - view.cy * q[1])
     best = int(nearness.argmax())
-    # A pixel and a half further out, as far as sheets reach under each other and pixels beyond their centers.
+    # With a margin of 1.5 px for the overlap of sheets and the extent of pixels.
     nearest = 0.0 if outside else float(nearness[best]) + 1.5 * (abs(q[0]) + abs(q[1]))
     if facet.relief is not None:
         nearest *= 1.0 + facet.relief.swell((x0, y0, x1, y1))
@@ -146,9 +146,9 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
 
 
 def _in_view(pixels: Points, extent: Extent, size: tuple[int, int]) -> tuple[Points, bool] | None:
-    """Points [N, 2] that span the part of a facet in the left view, and whether only the right view has any.
+    """Return points [N, 2] that span the visible part, and whether it is only in the right view.
 
-    None where neither camera sees it, or too little of it.
+    None if neither camera sees it, or too little of it.
     """
     height, width = size
     x0, y0, x1, y1 = extent
@@ -165,17 +165,17 @@ def _in_view(pixels: Points, extent: Extent, size: tuple[int, int]) -> tuple[Poi
 
 
 def _tiny(width: float, height: float) -> bool:
-    """Whether something so large, in pixels, is not worth its time."""
+    """Whether a size in pixels is too small to draw."""
     return min(width, height) < SMALLEST or max(width, height) < 4 * SMALLEST
 
 
 def join(parts: Sequence[Points]) -> Points:
-    """All points of some contours, [N, 2] or [N, 3]; most facets have a single one."""
+    """Concatenate contours, [N, 2] or [N, 3]; most facets have a single one."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def split_like(joined: NDArray[Number], parts: Sequence[NDArray[np.float64]]) -> list[NDArray[Number]]:
-    """Undo `join(parts)` after some work on the joined points."""
+    """Split points concatenated by `join(parts)`."""
     if len(parts) == 1:
         return [joined]
     ends = list(accumulate(len(part) for part in parts))
@@ -207,19 +207,21 @@ def _within(hull: FloatMap, x0: float, y0: float, x1: float, y1: float) -> Point
 def draw_mask(
     facet: Facet, place: Placement, size: tuple[int, int], rng: np.random.Generator
 ) -> tuple[FloatMap, Matrix]:
-    """Coverage of a facet on a grid of its own, and the map from left pixels to that grid.
+    """Draw the coverage of a facet on its own grid; also returns the map from left pixels to that grid.
 
-    `size` is the part of the left plane that either camera can see.  The grid is shifted by a random part of
-    a pixel, so that the left view interpolates the mask exactly as the right one does.
+    `size` is the part of the left image plane that either camera can see.  The grid has a random subpixel
+    offset, so that the mask is interpolated in the left view as it is in the right one.
     """
-    step = 4 if facet.blur >= 4 else 2 if facet.blur >= 2 else 1  # px of the grid: blur leaves no detail
+    step = (
+        4 if facet.blur >= 4 else 2 if facet.blur >= 2 else 1
+    )  # px of the grid; blurred masks need less detail
     margin = 2.0 + 3.0 * facet.blur
     (left, top, right, bottom), (shift_x, shift_y) = place.extent, rng.random(2).tolist()
     x0 = math.floor(_limited(left - margin, -margin, size[1] + margin)) + shift_x
     y0 = math.floor(_limited(top - margin, -margin, size[0] + margin)) + shift_y
     width = int((_limited(right + margin, -margin, size[1] + margin) - x0) / step) + 2
     height = int((_limited(bottom + margin, -margin, size[0] + margin) - y0) / step) + 2
-    # Supersampled, but for large sheets: their outlines are few and straight, OpenCV's anti-aliasing will do.
+    # Supersampled except for large sheets, for which OpenCV's anti-aliasing is good enough.
     fine = 4 if width * height < 60_000 else 1
     canvas = np.zeros((height * fine, width * fine), np.uint8)
     scale = 16.0 * fine / step

@@ -1,4 +1,4 @@
-"""Things to put into a scene, from a box to a bicycle."""
+"""Building blocks of objects: sheets, boxes, standing outlines, decals and shadows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aanet.synthetic.surfaces import Dome, Folds, Plane, Relief
 
 SLOPE = 0.6  # disparity per pixel that a relief may reach
 _CORNERS = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)], np.float64)
-_OUTWARDS = np.array([[4, 0], [0, 4], [1, 0], [0, 1], [0, 2], [2, 0]])  # from and to which corner
+_OUTWARDS = np.array([[4, 0], [0, 4], [1, 0], [0, 1], [0, 2], [2, 0]])  # start and end corner of each normal
 _FACES = np.array([[0, 1, 3, 2], [5, 4, 6, 7], [4, 0, 2, 6], [1, 5, 7, 3], [2, 3, 7, 6], [4, 5, 1, 0]])
 
 
@@ -29,7 +29,7 @@ def _middle(plane: Plane, extent: Extent) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class _DomeMaker:
-    """A thing as deep as it is wide rises by its radius: disparity × (radius in pixels / focal length)."""
+    """Domes as deep as they are wide: the height is disparity × (radius in pixels / focal length)."""
 
     focal: float
     cylinder: bool
@@ -47,7 +47,7 @@ class _DomeMaker:
 
 @dataclass(frozen=True)
 class _FoldsMaker:
-    """A few waves of given lengths, whose height is a share `strength` of their length."""
+    """A few waves of given lengths, with heights proportional to their lengths (`strength`)."""
 
     focal: float
     strength: float
@@ -71,7 +71,7 @@ class _FoldsMaker:
 
 @dataclass
 class Props:
-    """Builds things in world coordinates and puts them on a builder."""
+    """Makes objects in world coordinates and adds them to a scene builder."""
 
     builder: SceneBuilder
     materials: Materials
@@ -100,11 +100,11 @@ class Props:
         """The yaw at which something at (x, z) faces the camera."""
         return -math.atan2(x, z)
 
-    def shadow(self, x: float, z: float, rx: float, rz: float, y: float = 0.0) -> Facet:
-        """A soft dark patch on the floor under a thing."""
+    def shadow(self, x: float, z: float, rx: float, rz: float) -> Facet:
+        """A soft dark patch on the floor under an object."""
         light = self.builder.light
         outline = shapes.ellipse(rx * 1.25, rz * 1.25, x - 0.3 * rx * light[0], z + 0.15 * rz)
-        world = np.stack([outline[:, 0], np.full(len(outline), y), outline[:, 1]], 1)
+        world = np.stack([outline[:, 0], np.zeros(len(outline)), outline[:, 1]], 1)
         distance = max(float(np.hypot(x, z)), 0.3)
         blur = float(np.clip(0.25 * self.builder.view.focal * min(rx, rz) / distance, 1.0, 9.0))
         opacity = self.rng.uniform(0.25, 0.65)
@@ -138,7 +138,7 @@ class Props:
             [local[:, 0] * cos - local[:, 2] * sin, local[:, 1], local[:, 0] * sin + local[:, 2] * cos], 1
         )
         camera = self.builder.view.to_camera(turned + at)
-        # Each face looks along one edge of the box, and is seen if that points toward the camera.
+        # The normal of each face is an edge of the box; the face is visible if it points toward the camera.
         outwards = camera[_OUTWARDS[:, 1]] - camera[_OUTWARDS[:, 0]]
         seen = (outwards * camera[_FACES[:, 0]]).sum(axis=1) < 0
         group = self.builder.new_group()
@@ -157,12 +157,12 @@ class Props:
         yaw: float | None = None,
         lean: float = 0.0,
     ) -> Facet:
-        """A flat or bulging thing on its feet, facing the camera unless `yaw` says otherwise."""
+        """An upright flat or curved object, facing the camera unless `yaw` is given."""
         yaw = self.facing(at[0], at[2]) if yaw is None else yaw
         return Facet(self.upright(contours, at, yaw, lean), material, relief=relief)
 
     def add(self, thing: list[Facet], floor: int | None = None, shadow: Facet | None = None) -> None:
-        """Put a thing on the builder, and its shadow on the sheet number `floor` of the background."""
+        """Add an object to the scene, and its shadow to the sheet number `floor` of the background."""
         self.builder.objects.append(thing)
         if floor is not None and shadow is not None:
             self.builder.background[floor].append(shadow)

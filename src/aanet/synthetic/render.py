@@ -1,8 +1,8 @@
-"""Both views of a scene, with exact disparity and occlusion, before any camera effect.
+"""Render both views of a scene with exact disparity and occlusion, without camera effects.
 
-Each surface is sampled in each view through its closed form and composited by a z-buffer.  Color is blended
-by coverage, so edges are anti-aliased; the disparity label belongs to the frontmost surface that covers at
-least half of the pixel and is never blended.
+Each surface is sampled in each view in closed form and composited with a z-buffer.  Color is blended by
+coverage, so edges are anti-aliased; the disparity is that of the frontmost surface that covers at least
+half of the pixel and is never blended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aanet.synthetic.window import Window, disparity_in, extent_of, window_of
 from aanet.typing import FloatMap, Mask
 
 COVERED = np.float32(0.5)
-NEARER = np.float32(2e-3)  # px: two sheets that touch do not hide each other
+NEARER = np.float32(2e-3)  # px: touching sheets do not occlude each other
 REMAP_ROW = 4096  # cv2.remap cannot write images wider or higher than 32767
 _LINEAR = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 
@@ -57,13 +57,13 @@ def render_scene(scene: Scene) -> RenderedPair:
 
 
 def _render_view(scene: Scene, right: bool) -> _View:
-    """Two passes: who is in front, from back to front; then color, from front to back, where it shows."""
+    """Render in two passes: depth order from back to front; then visible color from front to back."""
     height, width = scene.size
     disparity: FloatMap = np.full((height, width), -np.inf, np.float32)
     owner: NDArray[np.int16] = np.full((height, width), -1, np.int16)
     drawn: list[tuple[Surface, Window, FloatMap]] = []
     parent = -1
-    firsts: dict[int, int] = {}  # sheets of a group follow each other
+    firsts: dict[int, int] = {}  # index of the first sheet of each group; they are consecutive
     for index, surface in enumerate(scene.surfaces):
         parent = parent if surface.decal else index
         window = window_of(surface, scene.size, right)
@@ -71,7 +71,7 @@ def _render_view(scene: Scene, right: bool) -> _View:
             continue
         inside = window.rows_columns
         alpha = _coverage(surface, window)
-        # OpenCV's masked copies throughout, many times faster than numpy's.
+        # OpenCV's masked copies are many times faster than NumPy's.
         if surface.decal:
             seen = owner[inside] == parent
         else:
@@ -108,7 +108,7 @@ def _coverage(surface: Surface, window: Window) -> FloatMap:
 
 
 def sample_mask(surface: Surface, left_x: FloatMap, y: FloatMap) -> FloatMap:
-    """Coverage of a surface at any left positions, bilinear on its mask."""
+    """Return the coverage of a surface at left positions, interpolated bilinearly."""
     m = surface.mask_from_left.astype(np.float32)
     u = m[0, 0] * left_x + (m[0, 1] * y + m[0, 2])
     v = m[1, 0] * left_x + (m[1, 1] * y + m[1, 2])
@@ -118,8 +118,8 @@ def sample_mask(surface: Surface, left_x: FloatMap, y: FloatMap) -> FloatMap:
 def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     """Whether the other camera sees the surface point of each pixel of `view`.
 
-    The point lands between two pixels of the other view.  Where both show the same surface it is visible;
-    everywhere else every surface is asked whether it covers that very position with a larger disparity.
+    The point projects between two pixels of the other view.  If both show the same surface, it is visible;
+    otherwise every surface is tested for covering that position with a larger disparity.
     """
     height, width = scene.size
     sign = np.float32(1.0 if right else -1.0)
@@ -137,7 +137,7 @@ def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     if doubtful.size == 0:
         return visible
     disparity, own = view.disparity.ravel()[doubtful], view.owner.ravel()[doubtful]
-    # Nearly all of them lie behind a surface that covers both neighbors and is nearer at both.
+    # Nearly all of them are behind a surface that covers both neighbors and is nearer at both.
     at, nearness = before.ravel()[doubtful], other.disparity.ravel()
     groups = _groups(scene)
     covered = (owners[at] == owners[at + 1]) & (groups[owners[at]] != groups[own])
@@ -151,14 +151,14 @@ def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
 
 
 def _groups(scene: Scene) -> NDArray[np.int64]:
-    """A number for each surface, the same for those of one group, which never hide each other."""
+    """Return a number for each surface, equal within a group, whose surfaces never occlude each other."""
     return np.array([s.group if s.group >= 0 else -2 - i for i, s in enumerate(scene.surfaces)])
 
 
 def _hidden(
     scene: Scene, x: FloatMap, y: FloatMap, disparity: FloatMap, owner: NDArray[np.int16], from_right: bool
 ) -> Mask:
-    """Whether another surface lies in front of points with `disparity` at (x, y) of the other view."""
+    """Whether another surface is in front of points with `disparity` at (x, y) of the other view."""
     surfaces = scene.surfaces
     edge_on = np.array([not surface.seen_by_right for surface in surfaces])
     hidden: Mask = edge_on[owner]
@@ -186,7 +186,7 @@ def _hidden(
 def _may_be_nearer(scene: Scene, x: FloatMap, y: FloatMap, disparity: FloatMap, from_right: bool) -> Mask:
     """Which surfaces of the other view may cover points (x, y) with more than `disparity`, [S, N].
 
-    It is exact but for reliefs, which are taken at their highest: seen from the right,
+    Exact except for reliefs, for which their maximum height is used: in the right view,
     d = (a x + b y + c + height) / (1 - a).
     """
     boxes, planes = [], []

@@ -22,13 +22,13 @@ from aanet.synthetic.placement import (
 )
 from aanet.synthetic.surfaces import Gloss, Matrix, Plane, Reflection, Scene, Shading, Surface
 
-MOST_ENLARGED = 0.6  # of the density asked for
-SMALLEST_FALLOFF = 40.0  # px: on smaller facets nobody would see that the light falls off
+SMALLEST_DENSITY = 0.6  # of the requested density
+SMALLEST_FALLOFF = 40.0  # px: on smaller facets a light falloff would not be visible
 
 
 @dataclass
 class SceneBuilder:
-    """Collects facets, then builds the scene for a chosen largest disparity."""
+    """Collects facets, then builds the scene for a given maximum disparity."""
 
     view: Viewpoint
     rng: np.random.Generator
@@ -40,19 +40,19 @@ class SceneBuilder:
     groups: int = 0
 
     def new_group(self) -> int:
-        """A number for facets that share edges."""
+        """Return a new group number for facets that share edges."""
         self.groups += 1
         return self.groups
 
     def build(self, near: float) -> Scene:
-        """Choose the baseline so that the largest disparity in the left view is `near`, and make surfaces."""
+        """Make surfaces, with the baseline for which the maximum disparity in the left view is `near`."""
         ordered = [facet for thing in self.background + self._back_to_front() for facet in thing]
         placed = [(facet, place_facet(facet, self.view)) for facet in ordered]
         seen = [(facet, place) for facet, place in placed if place is not None]
         nearest = max(place.nearest for _, place in seen)
         baseline = near / nearest
         surfaces: list[Surface] = []
-        orphan = True  # a decal whose carrier is out of view goes with it
+        orphan = True  # a decal is dropped if the facet under it is out of view
         for facet, place in placed:
             if not facet.decal:
                 orphan = place is None
@@ -90,7 +90,7 @@ class SceneBuilder:
         )
 
     def _texture_map(self, facet: Facet, place: Placement) -> Matrix:
-        """Left pixels to texels: pixels to meters on the facet's plane, then to the density asked for."""
+        """Return the map from left pixels to texels: to meters on the facet's plane, then to texels."""
         if facet.material.texture.flat:
             return np.eye(3)
         q, focal, cx, cy = place.q, self.view.focal, self.view.cx, self.view.cy
@@ -103,7 +103,7 @@ class SceneBuilder:
         v = cross(normal, u)
         origin = facet.contours[0][0].tolist()
 
-        def in_pixels(row: Vector) -> Vector:  # what a form on rays is on pixels
+        def in_pixels(row: Vector) -> Vector:  # convert a linear form on rays to one on pixels
             return row[0] / focal, row[1] / focal, row[2] - (row[0] * cx + row[1] * cy) / focal
 
         from_u, from_v = dot(origin, u), dot(origin, v)
@@ -119,7 +119,7 @@ class SceneBuilder:
         return self._fitted(facet.material, turn @ np.array([across, along, below]), place.seen)
 
     def _fitted(self, material: Material, texture_map: Matrix, seen: Points) -> Matrix:
-        """Show a random part of the texture, enlarged a little if that avoids its mirrored repeats."""
+        """Select a random part of the texture, magnified slightly if that avoids mirrored repeats."""
         texels = seen @ texture_map[:, :2].T + texture_map[:, 2]
         texels = texels[:, :2] / texels[:, 2:]
         height, width = material.texture.image.shape[:2]
@@ -130,7 +130,7 @@ class SceneBuilder:
         )
         spans = [high - low for low, high in zip(lows, highs, strict=True)]
         scale = min(size / max(span, 1.0) for size, span in zip(sizes, spans, strict=True))
-        scale = min(max(scale, MOST_ENLARGED), 1.0)
+        scale = min(max(scale, SMALLEST_DENSITY), 1.0)
         fit = np.diag([scale, scale, 1.0])
         for axis, place in enumerate(self.rng.random(2).tolist()):
             slack = sizes[axis] - scale * spans[axis]
@@ -163,14 +163,16 @@ class SceneBuilder:
         return Gloss(x, y, float(disparity), float(size[0]), float(size[1]), material.gloss)
 
     def _reflection(self, material: Material, plane: Plane, extent: Extent) -> Reflection | None:
-        """What is mirrored seems to lie behind the surface, near it if the surface bulges."""
+        """Draw a reflection, which appears behind the surface."""
         if material.mirror is None:
             return None
         texture, strength = material.mirror
         x0, y0, x1, y1 = self._in_view(extent)
         at_middle = plane.a * (x0 + x1) / 2 + plane.b * (y0 + y1) / 2 + plane.c
         disparity = max(at_middle, 0.0) * self.rng.uniform(0.2, 0.95)
-        across, along = np.exp(self.rng.uniform(np.log(0.5), np.log(4.0), 2))  # curved bodies squeeze
+        across, along = np.exp(
+            self.rng.uniform(np.log(0.5), np.log(4.0), 2)
+        )  # curved surfaces compress reflections
         shift_x, shift_y = self.rng.uniform(0.0, 512.0, 2)
         matrix = np.array([[across, 0.0, shift_x], [0.0, along, shift_y], [0.0, 0.0, 1.0]])
         return Reflection(texture, matrix, float(disparity), strength)
@@ -183,10 +185,10 @@ class SceneBuilder:
 
 
 def dot(a: Sequence[float], b: Sequence[float]) -> float:
-    """The scalar product of two vectors; numpy takes ten times as long on three numbers."""
+    """Return the dot product; NumPy is ten times slower on three numbers."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
-    """The cross product of two vectors."""
+    """Return the cross product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]

@@ -1,4 +1,4 @@
-"""The places scenes are set in: rooms, streets, table tops, and things in the air."""
+"""Kinds of scenes: rooms, streets, table tops, and flying objects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ON_A_TABLE: tuple[Thing, ...] = (
 def _viewpoint(
     rng: np.random.Generator, size: tuple[int, int], height: float, pitch: float, yaw: float
 ) -> Viewpoint:
-    """A camera whose view may be any part of a wider picture, as a training crop is."""
+    """Draw a camera with an off-center principal point, as in a training crop."""
     h, w = size
     focal = w * rng.uniform(0.85, 1.7)
     roll = rng.normal(0.0, 0.01)
@@ -59,7 +59,7 @@ def _props(rng: np.random.Generator, library: TextureLibrary, view: Viewpoint, k
 
 
 def _backdrop(props: Props, distance: float, material: Material) -> None:
-    """A sheet behind everything, so that every pixel of both views belongs to some surface."""
+    """Add a sheet behind everything, so that every pixel of both views belongs to a surface."""
     size = 6.0 * distance
     square = shapes.rectangle(size, size)
     points = np.column_stack([square, np.full(4, distance)])
@@ -69,7 +69,7 @@ def _backdrop(props: Props, distance: float, material: Material) -> None:
 def _scatter(
     props: Props, things: tuple[Thing, ...], count: int, near: float, far: float, scale: float = 1.0
 ) -> None:
-    """Put things at random columns and distances; fewer near ones, which would hide the rest."""
+    """Place objects at random columns and distances, fewer near ones, which would hide the rest."""
     rng, view = props.rng, props.builder.view
     for _ in range(count):
         distance = near * (far / near) ** rng.random() ** 0.8
@@ -81,16 +81,16 @@ def _scatter(
 
 
 def _stand(props: Props, thing: list[Facet], at: objects.At, scale: float = 1.0) -> None:
-    """Put a thing on the floor, with its shadow."""
+    """Put an object on the floor, with its shadow."""
     x, _, distance = at
     foot = np.concatenate([c for facet in thing for c in facet.contours])
     reach = float(np.clip((foot[:, 0].max() - foot[:, 0].min()) / 2, 0.03, 2.5))
-    seen = distance < 20 * scale  # the shadow of a distant thing is a line of pixels
+    seen = distance < 20 * scale  # the shadow of a distant object is only a line of pixels
     props.add(thing, 1 if seen else None, props.shadow(x, distance, reach, reach * 0.6))
 
 
 def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
-    """The inside of a room with furniture, pictures on the walls and shadows on the floor."""
+    """A room with furniture, pictures on the walls and shadows on the floor."""
     view = _viewpoint(rng, size, rng.uniform(0.9, 1.7), rng.uniform(0.0, 0.35), rng.uniform(-0.6, 0.6))
     props = _props(rng, library, view, "room")
     depth, left, right, high = (
@@ -118,7 +118,7 @@ def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int
 
 
 def _pictures(props: Props, wall: Facet) -> list[Facet]:
-    """Frames, windows and a skirting board on a wall."""
+    """Frames, windows and a baseboard on a wall."""
     rng = props.rng
     found = [
         props.decal(wall, [shapes.rectangle(1.0, 0.05, 0.5, 0.025)], props.materials.paint(0.3, 0.95, 0.2))
@@ -163,7 +163,7 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
 
 
 def _parked_cars(props: Props, x: float) -> None:
-    """A row of cars along the kerb, with gaps."""
+    """A row of cars along the curb, with gaps."""
     rng = props.rng
     z = rng.uniform(4.0, 9.0)
     while z < 40.0:
@@ -174,7 +174,7 @@ def _parked_cars(props: Props, x: float) -> None:
 
 
 def _road(props: Props, half: float) -> list[Facet]:
-    """Pavements, kerbs and lane markings, which lie on the ground."""
+    """Sidewalks, curbs and lane markings on the ground."""
     rng, view = props.rng, props.builder.view
 
     def strips(edges: list[tuple[float, float, float, float]], material: Material) -> Facet:
@@ -187,12 +187,12 @@ def _road(props: Props, half: float) -> list[Facet]:
         sides = [(half, half + 30, -5.0, 300.0), (-half - 30, -half, -5.0, 300.0)]
         found.append(strips(sides, props.materials.pick("verge")))
     if rng.random() < 0.5:
-        kerbs = [(half, half + 0.2, -5.0, 300.0), (-half - 0.2, -half, -5.0, 300.0)]
-        found.append(strips(kerbs, props.materials.paint(0.4, 0.85, 0.1)))
+        curbs = [(half, half + 0.2, -5.0, 300.0), (-half - 0.2, -half, -5.0, 300.0)]
+        found.append(strips(curbs, props.materials.paint(0.4, 0.85, 0.1)))
     if rng.random() < 0.8:
         dashes = [(x, x + 0.15, z, z + dash) for z in np.arange(2.0, 60.0, dash * 2)]
         found.append(strips(dashes, Material(flat((0.85, 0.85, 0.8)))))
-    if rng.random() < 0.5:  # houses and trees out of view shade the road
+    if rng.random() < 0.5:  # shadows of houses and trees outside the view
         edges = np.cumsum(rng.uniform(2, 14, 6))
         shade = strips([(-30, 30, edges[k], edges[k + 1]) for k in (0, 2, 4)], Material(flat((0, 0, 0))))
         found.append(replace(shade, opacity=float(rng.uniform(0.3, 0.7)), blur=1.0))
@@ -200,7 +200,7 @@ def _road(props: Props, half: float) -> list[Facet]:
 
 
 def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
-    """A table before a wall or a hanging cloth, crowded with things, as in Middlebury's pictures."""
+    """A table with many objects in front of a wall or a hanging cloth, as in Middlebury's scenes."""
     view = _viewpoint(rng, size, rng.uniform(0.3, 0.9), rng.uniform(0.05, 0.45), rng.uniform(-0.25, 0.25))
     props = _props(rng, library, view, "table_top")
     builder, far = props.builder, rng.uniform(1.4, 2.4)
@@ -220,7 +220,7 @@ def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int
 
 
 def flying(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
-    """Slanted and curved shapes of every outline before a slanted wall."""
+    """Slanted and curved shapes of random outlines in front of a slanted wall."""
     view = _viewpoint(rng, size, 1.5, 0.0, 0.0)
     props = _props(rng, library, view, "flying")
     distance = rng.uniform(4, 9)

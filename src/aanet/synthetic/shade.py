@@ -1,4 +1,4 @@
-"""Color of a view: textures at the right level of detail, light, reflections, weighted by coverage."""
+"""Color of a view: mipmapped textures, light and reflections, weighted by coverage."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from aanet.synthetic.surfaces import Gloss, Matrix, Reflection, Surface, Texture
 from aanet.synthetic.window import Window
 from aanet.typing import FloatMap, Image, Mask
 
-FAINT = np.float32(1 / 512)  # less cannot change a pixel by half a gray level
-ONE_LEVEL = 0.75  # octaves of detail across a surface that one level of its texture can serve
-MOSTLY = 0.75  # of a window within a texture: OpenCV's own mirroring is faster then
+FAINT = np.float32(1 / 512)  # smaller weights change a pixel by less than half a gray level
+ONE_LEVEL = 0.75  # octaves of detail within a surface for which one mipmap level is used
+MOSTLY = 0.75  # share of a window inside the texture above which OpenCV's own mirroring is faster
 FADE = np.float32(3.0)  # a third of an octave
 DETAIL_GRID = 32
-DIMMEST, BRIGHTEST = np.float32(0.25), np.float32(1.8)  # light that falloff and curvature leave
+DIMMEST, BRIGHTEST = np.float32(0.25), np.float32(1.8)  # limits of the light after falloff and curvature
 _LINEAR = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 
 
 def paint(size: tuple[int, int], drawn: list[tuple[Surface, Window, FloatMap]], right: bool) -> FloatMap:
     """Color of a view from the coverages of its surfaces, given from back to front, [H, W, 3]."""
     color: FloatMap = np.zeros((*size, 3), np.float32)
-    uncovered: FloatMap = np.ones(size, np.float32)  # the part of each pixel that is still free
+    uncovered: FloatMap = np.ones(size, np.float32)  # the part of each pixel that is not covered yet
     for surface, window, alpha in reversed(drawn):
         weight = uncovered[window.rows_columns] * alpha
         x, y, width, height = cv2.boundingRect((weight > FAINT).view(np.uint8))
@@ -44,7 +44,7 @@ def _color(surface: Surface, window: Window, weight: FloatMap, right: bool) -> F
     light = _light(surface, window)
     factor = weight if light is None else np.multiply(light, weight, out=light)
     red, green, blue = surface.shading.color
-    # OpenCV and planes: numpy is many times slower when it broadcasts over a short last axis.
+    # OpenCV on planes, because NumPy is many times slower when it broadcasts over a short last axis.
     if surface.texture.flat:
         r, g, b, _ = surface.texture.image[0, 0].tolist()
         planes = [factor * np.float32(value) for value in (red * r, green * g, blue * b)]
@@ -65,7 +65,7 @@ def _color(surface: Surface, window: Window, weight: FloatMap, right: bool) -> F
 
 
 def _light(surface: Surface, window: Window) -> FloatMap | None:
-    """Linear falloff and the effect of curvature, [h, w]; None where the light is even."""
+    """Linear falloff and the effect of curvature, [h, w]; None if the light is uniform."""
     shading = surface.shading
     light: FloatMap | None = None
     if any(shading.falloff):
@@ -88,21 +88,21 @@ def _light(surface: Surface, window: Window) -> FloatMap | None:
 
 
 def _spot(gloss: Gloss, window: Window, right: bool) -> FloatMap:
-    """A highlight, where this camera sees it."""
+    """A highlight at its position in this view."""
     x = (window.x - np.float32(gloss.x - (gloss.disparity if right else 0.0))) / np.float32(gloss.width)
     y = (window.y - np.float32(gloss.y)) / np.float32(gloss.height)
     return np.asarray(np.float32(255.0 * gloss.strength) * np.exp(-x * x) * np.exp(-y * y))
 
 
 def _mirrored(reflection: Reflection, window: Window, right: bool) -> FloatMap:
-    """The mirrored surroundings, where this camera sees them, [h, w, 3]: a sheet at their own disparity."""
+    """The reflected surroundings in this view, [h, w, 3]: a sheet with its own disparity."""
     shift = reflection.disparity if right else 0.0
     behind = replace(window, across=(1.0, 0.0, window.x0 + shift), bent=None)
     return _textured(reflection.texture, reflection.texture_from_left, behind)
 
 
 def _textured(texture: Texture, texture_from_left: Matrix, window: Window) -> FloatMap:
-    """The texture through its homography, from the levels of detail that fit, [h, w, 3]."""
+    """Sample the texture through its homography, with suitable mipmap levels, [h, w, 3]."""
     width, height = window.size
     coarsest = texture.coarsest
     low, high, base = _range_of_detail(texture_from_left, window, coarsest)
@@ -118,7 +118,7 @@ def _textured(texture: Texture, texture_from_left: Matrix, window: Window) -> Fl
         if w == 0 or h == 0:
             continue
         inside = slice(y, y + h), slice(x, x + w)
-        # One level serves most of its octave; it fades into the next around the half between them.
+        # One level is used for most of its octave; it is blended with the next one around the midpoint.
         share = np.abs(detail[inside] - np.float32(level))
         share *= -FADE
         share += np.float32(0.5) * (FADE + 1)
@@ -130,7 +130,7 @@ def _textured(texture: Texture, texture_from_left: Matrix, window: Window) -> Fl
 
 
 def _span(cells: Mask, length: int) -> tuple[int, int]:
-    """First pixel and number of pixels, of `length`, that the chosen cells of the coarse grid reach."""
+    """Return the first pixel and the number of pixels, of `length`, that the selected coarse cells affect."""
     chosen = np.flatnonzero(cells)
     if chosen.size == 0:
         return 0, 0
@@ -143,7 +143,7 @@ def _range_of_detail(homography: Matrix, window: Window, coarsest: int) -> tuple
     """Least and most log2 of texels per pixel in the window, and that value where w = 1.
 
     For a homography |det J| is |det H| / w³.  Where a surface is seen at a slant, texels crowd in one
-    direction; half of that excess is added, between aliasing and blur.
+    direction; half of that excess is added, a compromise between aliasing and blur.
     """
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = homography.tolist()
     corners = window.corners()
@@ -160,7 +160,7 @@ def _range_of_detail(homography: Matrix, window: Window, coarsest: int) -> tuple
 
 
 def _detail(homography: Matrix, window: Window, base: float, coarsest: int) -> FloatMap:
-    """log2 of texels per pixel on a coarse square grid over the window, for it changes slowly."""
+    """log2 of texels per pixel on a coarse square grid over the window, because it changes slowly."""
     width, height = window.size
     columns = np.linspace(0, width - 1, DETAIL_GRID).astype(np.intp)
     rows = np.linspace(0, height - 1, DETAIL_GRID).astype(np.intp)
@@ -197,7 +197,7 @@ def _sample_level(texture: Texture, matrix: Matrix, window: Window, level: int) 
 
 
 def share_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> float:
-    """About which share of a window a homography takes into the texture; 0 where its horizon is near."""
+    """Estimate the share of a window that maps into the texture; 0 if the window includes the horizon."""
     right, bottom = size[0] - 1.0, size[1] - 1.0
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = matrix.tolist()
     us, vs = [], []
@@ -219,10 +219,10 @@ def share_inside(texture: Image, matrix: Matrix, size: tuple[int, int]) -> float
 def mirrored_texels(
     homography: Matrix, x: FloatMap, y: FloatMap, shape: tuple[int, int]
 ) -> tuple[FloatMap, FloatMap]:
-    """Where a homography takes (x [h or 1, w], y [h, 1]) on a texture that repeats by mirroring.
+    """Map (x [h or 1, w], y [h, 1]) by a homography to a texture that repeats by mirroring.
 
-    OpenCV mirrors as well, but pixel by pixel and one repeat after another: near a horizon that took longer
-    than all the rest of a view.  One period is a texture and its mirror image, so the distance from the
+    OpenCV can mirror as well, but its time grows with the number of repeats: near a horizon it took longer
+    than the rest of a view.  One period is a texture and its mirror image, so the distance from the
     nearest whole period, in texels, is the position within the texture.
     """
     periods = (2.0 * shape[1] - 2.0, 2.0 * shape[0] - 2.0)
@@ -230,7 +230,7 @@ def mirrored_texels(
     whole = np.asarray(bottom[0] * x + (bottom[1] * y + bottom[2]))
     near = None
     if bottom[0] or bottom[1] or bottom[2] != 1:
-        # Beyond its horizon a surface shows nothing; any finite position will do there.
+        # Nothing is visible beyond the horizon; any finite position will do there.
         np.clip(whole, np.float32(1e-9), np.float32(1e9), out=whole)
         near = np.divide(np.float32(1.0), whole)
     found = []

@@ -1,4 +1,4 @@
-"""Outlines of things, as closed contours [N, 2] around the origin, y up, about one unit in size."""
+"""Outlines of objects: closed contours [N, 2] around the origin, y up, about one unit in size."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def fence(count: int, width: float, height: float, thickness: float) -> list[Con
 
 
 def ring(radius: float, thickness: float, x: float = 0.0, y: float = 0.0) -> Contour:
-    """A rim: one contour that runs round outside and back inside."""
+    """A rim: one contour along the outer edge and back along the inner edge."""
     outside = ellipse(radius + thickness / 2, radius + thickness / 2, x, y, 41)
     inside = ellipse(radius - thickness / 2, radius - thickness / 2, x, y, 41)
     return np.concatenate([outside, outside[:1], inside[:1], inside[::-1]])
@@ -147,7 +147,7 @@ def figure(rng: Generator) -> list[Contour]:
 
 
 def bottle(rng: Generator) -> Contour:
-    """A turned profile of height 1 on y = 0: bottle, vase, skittle, lamp."""
+    """A symmetric profile of height 1 on y = 0: bottle, vase, lamp."""
     levels = np.linspace(0, 1, 9)
     knots = rng.uniform(0.35, 1.0, 4)
     half = np.interp(levels, [0, 0.35, 0.7, 1.0], knots * [1.0, 1.0, 0.8, 0.55]) * rng.uniform(0.18, 0.4)

@@ -1,9 +1,9 @@
-"""Surfaces of a stereo scene: where they are, how they are cut out and what covers them.
+"""Surfaces of a stereo scene: geometry, mask, texture and shading.
 
-Everything is a function of the point (x, y) where the *left* camera sees a surface point, so both views
-sample the same mask, texture and shading, and only have to know that left position for each of their pixels.
-Under a pinhole a plane in space, n·P = k, is a plane in disparity, d = a x + b y + c, and the right view's
-left position has a closed form; a curved surface adds a relief and needs a few Newton steps.
+Everything is a function of the position (x, y) of a surface point in the *left* view.  Both views sample
+the same mask, texture and shading, and only need that left position for each of their pixels.  For a
+pinhole camera, a plane in space, n·P = k, is a plane in disparity, d = a x + b y + c, and the left position
+of a right pixel has a closed form; a curved surface adds a relief and needs a few Newton steps.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from aanet.typing import FloatMap
 Matrix = NDArray[np.float64]
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1
 NEWTON_STEPS = 4
+RIM = 0.06  # keeps the slope at the rim of a dome finite; a true sphere is edge-on there
 SOLVED = 1e-3  # px
 MOST_HALVINGS = 5
-STEEPEST = 0.97  # disparity per pixel; beyond it the right camera sees the surface edge-on or from behind
+STEEPEST = 0.97  # disparity per pixel; beyond it the surface is edge-on or back-facing for the right camera
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Plane:
         return Plane(k * self.a, k * self.b, k * self.c)
 
     def left_from_right(self) -> tuple[float, float, float]:
-        """The form on (right x, y, 1) that gives the left position of the same surface point.
+        """Return the linear form on (right x, y, 1) that gives the left position of the same surface point.
 
         x_left = x_right + d and d = a x_left + b y + c, hence x_left = (x_right + b y + c) / (1 - a).
         """
@@ -54,7 +55,7 @@ class Plane:
 
 
 class Relief(Protocol):
-    """What a curved surface adds to its plane, in pixels of disparity."""
+    """The offset of a curved surface from its plane, in pixels of disparity."""
 
     def height_and_slope(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
         """Height and its derivative in x at left positions (x, y)."""
@@ -78,12 +79,11 @@ class Dome:
     across: float  # radius in pixels, in x
     along: float  # radius in pixels, in y
     height: float
-    rim: float = 0.06  # keeps the slope at the rim finite: a true sphere turns away from both cameras
 
     def height_and_slope(self, x: FloatMap, y: FloatMap) -> tuple[FloatMap, FloatMap]:
         """Height of an ellipsoid and its derivative in x."""
         root, bend, along_x, _ = self._profile(x, y)
-        root -= np.float32(math.sqrt(self.rim))
+        root -= np.float32(math.sqrt(RIM))
         root *= np.float32(self._scale())
         return root, np.multiply(bend, along_x, out=bend)
 
@@ -99,21 +99,21 @@ class Dome:
         radius = np.asarray(dx * along_x + dy * along_y)
         bend = (radius < 1.0) * np.float32(-self._scale())
         np.clip(radius, np.float32(0.0), np.float32(1.0), out=radius)
-        root = np.sqrt(np.subtract(np.float32(1.0 + self.rim), radius, out=radius), out=radius)
+        root = np.sqrt(np.subtract(np.float32(1.0 + RIM), radius, out=radius), out=radius)
         bend /= root
         return root, bend, along_x, along_y
 
     def _scale(self) -> float:
-        return self.height / (math.sqrt(1.0 + self.rim) - math.sqrt(self.rim))
+        return self.height / (math.sqrt(1.0 + RIM) - math.sqrt(RIM))
 
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest height."""
         return min(0.0, self.height), max(0.0, self.height)
 
     @staticmethod
-    def steepest_height(radius: float, slope: float, rim: float = 0.06) -> float:
+    def steepest_height(radius: float, slope: float) -> float:
         """The largest height for which the slope stays below `slope` everywhere."""
-        return slope * radius * math.sqrt(rim) * (math.sqrt(1.0 + rim) - math.sqrt(rim))
+        return slope * radius * math.sqrt(RIM) * (math.sqrt(1.0 + RIM) - math.sqrt(RIM))
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,16 @@ class Folds:
 
 
 def _circle(angle: FloatMap) -> tuple[FloatMap, FloatMap]:
-    """Cosine and sine, from OpenCV: as exact as numpy's and four times as fast."""
+    """Return cosine and sine with OpenCV, as exact as NumPy's and four times as fast."""
     cos, sin = cv2.polarToCart(None, angle)  # type: ignore[call-overload]  # None = radius 1
     return np.asarray(cos, np.float32).reshape(angle.shape), np.asarray(sin, np.float32).reshape(angle.shape)
 
 
 @dataclass(frozen=True)
 class Gloss:
-    """A highlight: the mirror image of a lamp, with its own disparity, so it slides over the surface."""
+    """A highlight: the reflection of a lamp, which has its own disparity."""
 
-    x: float  # where the left camera sees it
+    x: float  # position in the left view
     y: float
     disparity: float
     width: float
@@ -177,9 +177,9 @@ class Shading:
 
 
 class Texture:
-    """An RGBA picture, repeated by mirroring, and its halvings; or one flat color when the picture is 1×1.
+    """An RGBA image, repeated by mirroring, with mipmaps; or one flat color if the image is 1×1.
 
-    The fourth channel says nothing: OpenCV warps four channels more than twice as fast as three.
+    The fourth channel is unused: OpenCV warps four channels more than twice as fast as three.
     """
 
     def __init__(self, image: NDArray[np.uint8]) -> None:
@@ -189,10 +189,10 @@ class Texture:
         self._levels = [image]
 
     def level(self, number: int) -> NDArray[np.uint8]:
-        """The picture halved `number` times, made when first asked for."""
+        """Return the image halved `number` times, created on first use."""
         levels = self._levels
         if number >= len(levels):
-            levels = levels.copy()  # threads that meet here make the same halves, each in a list of its own
+            levels = levels.copy()  # concurrent threads compute equal levels, each in its own list
             while number >= len(levels):
                 height, width = levels[-1].shape[:2]
                 size = ((width + 1) // 2, (height + 1) // 2)
@@ -205,7 +205,7 @@ class Texture:
 
 @dataclass(frozen=True)
 class Reflection:
-    """Surroundings mirrored in paint or glass: a picture that seems to lie behind the surface."""
+    """Surroundings reflected in paint or glass: an image that appears behind the surface."""
 
     texture: Texture
     texture_from_left: Matrix  # 3×3: scale and shift
@@ -217,9 +217,9 @@ class Reflection:
 class Surface:
     """One sheet of a scene.
 
-    Sheets of one `group` form a convex body or the inside of a room: they share edges and never hide each
-    other.  A `decal` lies on the sheet before it (a picture on a wall, a shadow on the floor): it changes the
-    color and nothing else.
+    Sheets of one `group` form a convex body or the inside of a room: they share edges and never occlude
+    each other.  A `decal` is on the previous sheet (a picture on a wall, a shadow on the floor) and
+    changes only the color.
     """
 
     plane: Plane
@@ -237,14 +237,14 @@ class Surface:
 
     @cached_property
     def left_box(self) -> Box:
-        """The rectangle of the left view that holds the mask."""
+        """Bounding box of the mask in the left view."""
         h, w = self.mask.shape
         (sx, _, tx), (_, sy, ty), _ = self.mask_from_left.tolist()
         return -tx / sx, -ty / sy, (w - 1 - tx) / sx, (h - 1 - ty) / sy
 
     @cached_property
     def right_box(self) -> Box:
-        """The rectangle of the right view that holds the mask."""
+        """Bounding box of the mask in the right view."""
         x0, y0, x1, y1 = self.left_box
         low, high = (0.0, 0.0) if self.relief is None else self.relief.bounds()
         a, b, c = self.plane.a, self.plane.b, self.plane.c
@@ -282,7 +282,7 @@ class Surface:
             np.clip(slope, np.float32(0.15), np.float32(9.0), out=slope)
             x = x - np.divide(excess, slope, out=slope)
             if cv2.norm(excess, cv2.NORM_INF) < SOLVED:
-                break  # the step just taken has left the square of that
+                break  # Newton converges quadratically, so the last step was enough
         return x
 
 

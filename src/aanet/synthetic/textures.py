@@ -18,7 +18,7 @@ Generator = np.random.Generator
 def hue_color(rng: Generator, saturation: float = 0.5, low: float = 0.2, high: float = 0.9) -> Color:
     """A random color in 0..1; real surfaces are seldom saturated."""
     value = rng.uniform(low, high)
-    # Most things are of earth, wood, brick or skin; the rest of the circle is rarer.
+    # Earth, wood, brick and skin tones are more frequent than other hues.
     hue = rng.normal(0.07, 0.05) if rng.random() < 0.55 else rng.random()
     pure = np.clip(np.abs((hue + np.array([0.0, 2 / 3, 1 / 3])) % 1.0 * 6 - 3) - 1, 0, 1)
     s = saturation * rng.random()
@@ -52,7 +52,7 @@ def ramp(values: FloatMap, colors: list[Color]) -> Image:
 
 
 def _grain(rng: Generator, image: Image, strength: float) -> Image:
-    """Fine irregularity, so that no painted area is perfectly flat."""
+    """Add fine noise, so that no painted area is perfectly uniform."""
     if strength == 0:
         return image
     grain = rng.standard_normal((SIZE, SIZE), np.float32) * np.float32(255.0 * 1.8 * strength)
@@ -70,7 +70,7 @@ def _canvas(color: Color) -> Image:
 
 
 def plain(rng: Generator) -> Image:
-    """Painted wall: next to no texture, which is what makes real rooms hard."""
+    """Painted wall: almost textureless, as in real rooms."""
     base = hue_color(rng, 0.35, 0.45, 0.95)
     contrast = rng.choice([0.0, 0.02, 0.06])
     noise = fractal_noise(rng, 2, 3) - np.float32(0.5)
@@ -93,7 +93,7 @@ def speckle(rng: Generator) -> Image:
 
 
 def wood(rng: Generator) -> Image:
-    """Grain along x: stretched noise that bends the year rings."""
+    """Grain along x: growth rings distorted by stretched noise."""
     bend = fractal_noise(rng, 3, 4, 0.5, stretch=0.4)
     y = np.linspace(0, 1, SIZE, dtype=np.float32)[:, None]
     rings = np.sin((y * rng.uniform(8, 25) + bend * rng.uniform(2, 7)) * np.float32(2 * np.pi))
@@ -128,7 +128,7 @@ def bricks(rng: Generator) -> Image:
 
 
 def tiles(rng: Generator) -> Image:
-    """Square tiles, chequered or plain, with joints."""
+    """Square tiles, checkered or plain, with joints."""
     side = int(rng.choice([24, 32, 48, 64]))
     pair = [hue_color(rng, 0.5, 0.3, 0.95), hue_color(rng, 0.5, 0.2, 0.95)]
     if rng.random() < 0.5:
@@ -144,7 +144,7 @@ def tiles(rng: Generator) -> Image:
 
 
 def stripes(rng: Generator) -> Image:
-    """Wallpaper and cloth: exactly periodic bands, a trap for any matcher."""
+    """Wallpaper and cloth: exactly periodic bands, which are ambiguous for matching."""
     period = float(rng.choice([12, 20, 32, 50]))
     count = int(rng.integers(2, 5))
     colors = [hue_color(rng, 0.7, 0.25, 0.95) for _ in range(count)]
@@ -276,7 +276,7 @@ def dead_leaves(rng: Generator) -> Image:
 
 
 def _modulate(image: Image, noise: FloatMap, strength: float) -> Image:
-    """Dirt and wear: multiply by noise around one."""
+    """Multiply by noise around one, for dirt and wear."""
     factor = np.float32(1.0 - strength / 2) + np.float32(strength) * noise
     return np.asarray(cv2.multiply(image, cv2.merge([factor] * 3), dtype=cv2.CV_8U), np.uint8)
 

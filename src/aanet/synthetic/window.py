@@ -1,4 +1,4 @@
-"""The part of a view that a surface can touch, and where the left camera sees each of its pixels."""
+"""The part of a view that a surface can cover, and the left position of each of its pixels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Window:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height, as OpenCV wants them."""
+        """Width and height, in OpenCV's order."""
         return self.x1 - self.x0, self.y1 - self.y0
 
     @property
@@ -81,7 +81,7 @@ class Window:
 
 
 def extent_of(surface: Surface, size: tuple[int, int], right: bool) -> tuple[int, int, int, int] | None:
-    """The rectangle x0, y0, x1, y1 of the view that the surface can touch; None if there is none."""
+    """The rectangle x0, y0, x1, y1 of the view that the surface can cover; None if there is none."""
     if right and not surface.seen_by_right:
         return None
     x0, y0, x1, y1 = surface.right_box if right else surface.left_box
@@ -91,7 +91,7 @@ def extent_of(surface: Surface, size: tuple[int, int], right: bool) -> tuple[int
 
 
 def window_of(surface: Surface, size: tuple[int, int], right: bool) -> Window | None:
-    """The window of the view that the surface can touch; None if there is none."""
+    """The window of the view that the surface can cover; None if there is none."""
     extent = extent_of(surface, size, right)
     if extent is None:
         return None
@@ -110,5 +110,5 @@ def disparity_in(surface: Surface, window: Window, right: bool) -> FloatMap:
     if not right:
         return surface.disparity(window.x, window.y)
     if window.bent is not None:
-        return window.bent - window.x  # what the Newton steps solved for
+        return window.bent - window.x  # the solution of the Newton steps
     return surface.plane.seen_from_right().disparity(window.x, window.y)

@@ -1,4 +1,4 @@
-"""The procedural stereo world: a dataset without a download."""
+"""The synthetic dataset: procedural stereo pairs without a download."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ MAX_DISPARITY_RANGE = (8, 1024)
 
 
 def prepare_worker(_worker: int = 0) -> None:
-    """Settle this process for making pairs: a `worker_init_fn` for a DataLoader; it changes no pixel.
+    """Prepare a worker process for rendering; for `worker_init_fn` of a DataLoader.
 
-    No OpenCV threads, since the workers share the cores already (0, not 1: that would wait for the threads
-    of the parent, which a fork does not have); and the renderer's thousand buffers stay with the process.
+    Disables OpenCV's threads, because the workers already share the cores (0, not 1: 1 would wait for the
+    parent's threads, which a forked process does not have), and keeps freed memory in the process.
     """
     cv2.setNumThreads(0)
     keep_freed_memory()
 
 
 class SyntheticWorld:
-    """Stereo pairs with exact ground truth, made when asked for; pair `i` depends on the seed and `i` alone.
+    """Stereo pairs with exact ground truth, rendered on access; pair `i` depends only on the seed and `i`.
 
     Args:
-        size: height and width of the views.
-        max_disparity: every disparity is below it.
-        seed: another seed is another world.
-        textures: a folder of photographs; without one all textures are generated.
-        length: what `len()` says; the world itself has no end.
-        kinds: how often each kind of scene appears (`KIND_WEIGHTS` if not given).
+        size: Height and width of the views.
+        max_disparity: Upper limit of all disparities.
+        seed: Selects a different set of scenes.
+        textures: A folder of photographs; by default, all textures are generated.
+        length: The number of pairs; any length is possible.
+        kinds: Relative frequency of each kind of scene; `KIND_WEIGHTS` by default.
     """
 
     name = "synthetic"
@@ -79,7 +79,7 @@ class SyntheticWorld:
 
     def __getitem__(self, index: int) -> StereoSample:
         if not 0 <= index < self.length:
-            raise IndexError(f"Pair {index} of a world of {self.length}.")  # ends iteration, as sequences do
+            raise IndexError(f"There is no pair {index} of {self.length}.")  # ends iteration
         rng = self._generator(0, index)
         scene = self._scene(rng)
         clean = render_scene(scene)
@@ -97,7 +97,7 @@ class SyntheticWorld:
         )
 
     def scene(self, index: int) -> Scene:
-        """The scene of pair `index`, for rendering without the camera's effects."""
+        """Return the scene of pair `index`, for rendering without camera effects."""
         return self._scene(self._generator(0, index))
 
     def _scene(self, rng: np.random.Generator) -> Scene:
@@ -105,7 +105,7 @@ class SyntheticWorld:
         return SCENE_KINDS[kind](rng, self.library, self.size, self._nearest_disparity(rng))
 
     def _nearest_disparity(self, rng: np.random.Generator) -> float:
-        """The largest disparity of a scene: mostly 30 to 100 px as in real data, at times up to the limit."""
+        """Draw the maximum disparity of a scene: mostly 30 to 100 px, as in real data, at most the limit."""
         limit = min(0.98 * self.max_disparity, 0.6 * self.size[1])
         middle = min(100.0, limit)
         chance, place = rng.random(), rng.random()
@@ -119,7 +119,7 @@ class SyntheticWorld:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
     def _make_noise(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        """Normals for all pairs: drawing them anew would take as long as rendering."""
+        """Draw normal samples for all pairs; drawing them per pair would take as long as rendering."""
         return self._generator(2).standard_normal(NOISE_LENGTH, np.float32)
 
 

@@ -1,1 +1,1 @@
-"""Training: recipes, losses, stages, checkpoints and one readable loop."""
+"""Training: recipes, losses, stages, checkpoints and the training loop."""

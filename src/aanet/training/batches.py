@@ -1,4 +1,4 @@
-"""From datasets to batches: the same pairs in the same order with any number of workers or interruptions."""
+"""Batches from datasets: the same pairs in the same order for any number of workers or interruptions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from aanet.synthetic import SyntheticWorld, prepare_worker
 from aanet.training.losses import Truth
 from aanet.training.recipe import AugmentationSpec, DataSpec
 
-# An epoch and the number of a pair: its augmentation is drawn from both, and from nothing else.
+# An epoch and the index of a pair, which together seed its augmentation.
 Draw = tuple[int, int]
-STOP_GRACE_SECONDS = 60  # that a worker outlives SIGTERM by: long enough for a step and a checkpoint
+STOP_GRACE_SECONDS = 60  # a worker keeps running after SIGTERM, for a last step and a checkpoint
 
 
 @dataclass(frozen=True)
 class StereoBatch:
-    """Pairs as stored, [B, 3, H, W] uint8, and their truth."""
+    """Images [B, 3, H, W] as uint8, and their ground truth."""
 
     names: list[str]
     left: Tensor
@@ -38,7 +38,7 @@ class StereoBatch:
 
 
 def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> PairSource:
-    """The dataset that a recipe names; size and largest disparity are those of synthetic scenes."""
+    """Open the dataset of a recipe; size and maximum disparity apply to synthetic scenes only."""
     if spec.name == "synthetic":
         return SyntheticWorld(
             size=spec.size or size,
@@ -52,16 +52,16 @@ def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> Pa
 
 
 def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity: int) -> Mixed:
-    """All datasets of a stage as one, by their weights where they have any."""
+    """Open all datasets of a recipe as a mixture, weighted if they have weights."""
     sources = [open_source(spec, size, max_disparity) for spec in specs]
     weights = [spec.weight for spec in specs if spec.weight is not None]
     if weights and len(weights) != len(specs):
-        raise AanetError("Either every [[data]] of a mixture has a weight, or none.")
+        raise AanetError("Either every [[data]] of a mixture has a weight, or none has.")
     return Mixed(sources, weights or None)
 
 
 def make_augmentation(spec: AugmentationSpec, crop: tuple[int, int]) -> transforms.Compose:
-    """The transforms that a recipe switches on, geometry first."""
+    """Return the transforms that a recipe enables, geometric ones first."""
     scaled = spec.log2_scale != (0.0, 0.0) or spec.log2_stretch > 0
     cut: transforms.Transform = transforms.RandomCrop(*crop)
     if scaled:
@@ -81,14 +81,14 @@ def make_augmentation(spec: AugmentationSpec, crop: tuple[int, int]) -> transfor
 class AugmentedPairs(Dataset["StereoSample | AanetError"]):
     """Pairs augmented by a generator that depends on the seed, the epoch and the pair only.
 
-    An unusable pair is returned as its error: raised inside a worker it would reach the user as a traceback.
+    The error of an unusable pair is returned: raised inside a worker, it would be printed as a traceback.
     """
 
     def __init__(self, source: PairSource, augmentation: transforms.Transform, seed: int) -> None:
         self.source, self.augmentation, self.seed = source, augmentation, seed
 
     def __getitem__(self, draw: Draw) -> StereoSample | AanetError:
-        """The augmented pair, or why it cannot be used."""
+        """Return the augmented pair, or the error that makes it unusable."""
         epoch, index = draw
         try:
             sample = self.source[index]
@@ -101,16 +101,16 @@ class AugmentedPairs(Dataset["StereoSample | AanetError"]):
 
 @dataclass(frozen=True)
 class Share:
-    """Which pairs of the stream one process works on."""
+    """The pairs of the stream that one process trains on."""
 
-    start: int = 0  # pairs that all processes together have seen before
+    start: int = 0  # pairs that all processes together have already used
     pairs: int = 1  # in each batch of one process
     rank: int = 0
     world_size: int = 1
 
 
 class PairStream(Sampler[list[Draw]]):
-    """An endless walk over all pairs, shuffled anew every epoch, that can begin at any position."""
+    """An infinite sampler that shuffles every epoch and can start at any position."""
 
     def __init__(self, epoch_pairs: int, seed: int, share: Share) -> None:
         self.epoch_pairs, self.seed, self.share = epoch_pairs, seed, share
@@ -131,7 +131,7 @@ class PairStream(Sampler[list[Draw]]):
 
 
 def collate(samples: list[StereoSample | AanetError]) -> StereoBatch | AanetError:
-    """Stack samples of one size; the first unusable one stands for the batch."""
+    """Stack samples of equal size, or return the first error among them."""
     for sample in samples:
         if isinstance(sample, AanetError):
             return sample
@@ -144,7 +144,7 @@ def collate(samples: list[StereoSample | AanetError]) -> StereoBatch | AanetErro
 
 
 def collate_truth(pairs: list[StereoSample]) -> Truth:
-    """Stack what is known; unknown disparities become 0 and unknown visibility True."""
+    """Stack the ground truth; unknown disparities become 0 and unknown visibility True."""
 
     def disparity(pair: StereoSample) -> NDArray[np.float32]:
         if pair.disparity is None:
@@ -164,7 +164,7 @@ def collate_truth(pairs: list[StereoSample]) -> Truth:
 
 
 def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> DataLoader[Any]:
-    """Batches of the stream, each loaded by one of the workers ahead of time."""
+    """Return a loader of the stream's batches; each batch is prefetched by one worker."""
     return DataLoader(
         pairs,
         batch_sampler=stream,
@@ -177,7 +177,7 @@ def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> Data
 
 def _start_worker(number: int) -> None:
     prepare_worker(number)
-    # Both often go to the whole group of processes, but are for the training process: it writes a checkpoint
-    # first and then ends its workers.  After an error it may end them by SIGTERM alone, and wait.
+    # Both signals are often sent to the whole process group, but are meant for the training process, which
+    # writes a checkpoint and then stops its workers.  After an error it may stop them by SIGTERM and wait.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda _signal, _frame: signal.alarm(STOP_GRACE_SECONDS))

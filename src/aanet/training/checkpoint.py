@@ -1,4 +1,4 @@
-"""Checkpoints: a folder per step, written whole or not at all; the last three and the best are kept."""
+"""Checkpoints: a folder per step, written atomically; the last three and the best are kept."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ PREFIX = "step-"
 
 @dataclass(frozen=True)
 class TrainingCheckpoint:
-    """All that a run needs to go on as if it had never stopped."""
+    """The state from which a run continues exactly."""
 
-    network: str  # name of the network, so that another one is recognized
-    step: int  # over all stages
-    score: float  # validation EPE, or NaN when this step was not validated
+    network: str  # name of the network, checked when loading
+    step: int  # counted over all stages
+    score: float  # validation EPE; NaN if this step was not validated
     weights: dict[str, Tensor]
-    average: dict[str, Tensor]  # of the weights; empty without EMA
+    average: dict[str, Tensor]  # exponential moving average of the weights; empty without EMA
     state: dict[str, Any]  # optimizer, schedule, sampler and random states: tensors and plain values only
 
 
 def save_checkpoint(folder: Path, checkpoint: TrainingCheckpoint) -> Path:
-    """Write a checkpoint into `folder` and remove those no longer needed; an earlier one is never harmed."""
+    """Write a checkpoint into `folder`, then remove those no longer needed; a failure removes none."""
     target = folder / f"{PREFIX}{checkpoint.step:08d}"
     writing, replaced = folder / ".writing", folder / ".replaced"
     try:
-        shutil.rmtree(writing, ignore_errors=True)  # left by a process that was killed
+        shutil.rmtree(writing, ignore_errors=True)  # left behind by a killed process
         writing.mkdir(parents=True)
         _write(writing, checkpoint)
-        if target.exists():  # the same step again, after a resume: only an empty folder can be replaced
+        if target.exists():  # the same step after a resume; rename cannot replace a non-empty folder
             shutil.rmtree(replaced, ignore_errors=True)
             target.rename(replaced)
         writing.rename(target)
     except (OSError, RuntimeError, SafetensorError) as error:
-        # torch and safetensors report a full disk as errors of their own.
+        # torch and safetensors report a full disk with their own exceptions.
         raise AanetError(f"Cannot write the checkpoint {target}: {_reason(error)}.") from error
     finally:
         shutil.rmtree(writing, ignore_errors=True)
@@ -64,7 +64,7 @@ def _write(folder: Path, checkpoint: TrainingCheckpoint) -> None:
         contiguous = {name: value.contiguous() for name, value in checkpoint.average.items()}
         save_file(contiguous, folder / "average.safetensors")
     torch.save(checkpoint.state, folder / "state.pt")
-    # JSON has no NaN: a step that was not validated has no score at all.
+    # JSON has no NaN: the score of a step that was not validated is null.
     score = None if math.isnan(checkpoint.score) else checkpoint.score
     facts = {"network": checkpoint.network, "step": checkpoint.step, "score": score}
     (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -77,7 +77,7 @@ def _reason(error: Exception) -> str:
 
 
 def load_checkpoint(path: Path, network: str) -> TrainingCheckpoint:
-    """Read a checkpoint folder of the named network."""
+    """Read a checkpoint folder; it must belong to the named network."""
     try:
         facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
         if facts["network"] != network:
@@ -92,9 +92,11 @@ def load_checkpoint(path: Path, network: str) -> TrainingCheckpoint:
             state=torch.load(path / "state.pt", weights_only=True),
         )
     except (OSError, KeyError, json.JSONDecodeError, SafetensorError, RuntimeError) as error:
-        raise AanetError(f"{path} is not a whole checkpoint: {_reason(error)}.") from error
+        raise AanetError(f"{path} is not a complete checkpoint: {_reason(error)}.") from error
     except pickle.UnpicklingError as error:
-        raise AanetError(f"{path / 'state.pt'} holds more than tensors and plain values.") from error
+        raise AanetError(
+            f"{path / 'state.pt'} contains objects other than tensors and plain values."
+        ) from error
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -103,7 +105,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def best_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint with the lowest validation error, if any was validated."""
+    """The checkpoint with the lowest validation error, or None if none was validated."""
     scored = [(score, path) for path in checkpoints(folder) if (score := _score(path)) is not None]
     return min(scored)[1] if scored else None
 
@@ -124,7 +126,7 @@ def _prune(folder: Path) -> None:
 
 
 def random_states() -> dict[str, Any]:
-    """The states of Python's, NumPy's and PyTorch's global generators, as tensors and plain values."""
+    """Return the states of Python's, NumPy's and PyTorch's global generators."""
     _, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002 - the global state
     return {
         "python": random.getstate(),
@@ -135,7 +137,7 @@ def random_states() -> dict[str, Any]:
 
 
 def restore_random_states(states: dict[str, Any]) -> None:
-    """Put the generators back to where `random_states` saw them."""
+    """Restore the states returned by `random_states`."""
     version, internal, gauss_next = states["python"]
     random.setstate((version, tuple(internal), gauss_next))
     keys, position, has_gauss, gauss = states["numpy"]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class WeightAverage:
-    """Follows a network with decay; the first steps count more, so that random weights are soon forgotten."""
+    """Exponential moving average with a warm-up, so that the random initial weights decay quickly."""
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -16,7 +16,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, network: nn.Module) -> None:
-        """Move toward the network's present weights and batch statistics."""
+        """Update the average with the network's current weights and batch statistics."""
         self.updates += 1
         decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
         for name, value in network.state_dict().items():

@@ -1,4 +1,4 @@
-"""What surrounds the training loop: processes, seeds, signals, the network and the validation sets."""
+"""Setup of the training loop: processes, seeds, signals, the network and the validation sets."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from aanet.training.validation import ValidationSet
 
 
 def make_fabric(recipe: Recipe) -> Fabric:
-    """One process, or as many as `torchrun` started; bf16 is refused where it cannot be used."""
+    """Create a Fabric for one process, or for those that `torchrun` started; checks that bf16 works."""
     run = recipe.run
     if run.precision == "bf16-mixed" and _runs_on_cpu(run.accelerator):
         require_bf16("torch")
     if "LOCAL_WORLD_SIZE" not in os.environ:
         return Fabric(accelerator=run.accelerator, devices=1, precision=run.precision)
-    # Of 1×1 kernels, whose layout can be called by two names; the values are the same.
+    # Harmless: the memory layout of 1×1 kernels has two equivalent descriptions.
     warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
-    # Heads that only a coarser prediction's loss trains are idle when that loss is off.
-    idle = any(stage.loss == "finest" for stage in recipe.stage)
+    # The heads of coarser predictions get no gradient when only the finest prediction has a loss.
+    has_unused = any(stage.loss == "finest" for stage in recipe.stage)
     local = int(os.environ["LOCAL_WORLD_SIZE"])
     return Fabric(
         accelerator=run.accelerator,
-        strategy=DDPStrategy(find_unused_parameters=idle),
+        strategy=DDPStrategy(find_unused_parameters=has_unused),
         devices=local,
         num_nodes=int(os.environ["WORLD_SIZE"]) // local,
         precision=run.precision,
@@ -47,21 +47,21 @@ def make_fabric(recipe: Recipe) -> Fabric:
 
 
 def _runs_on_cpu(accelerator: str) -> bool:
-    """Whether Fabric will choose the CPU; a Fabric would say so, but it announces its precision first."""
+    """Whether Fabric will choose the CPU, found out without creating one, which prints its precision."""
     if accelerator == "auto":
         return not (torch.cuda.is_available() or torch.backends.mps.is_available())
     return accelerator == "cpu"
 
 
 def seed_everything(seed: int) -> None:
-    """Seed the global generators; data has its own, seeded for each pair."""
+    """Seed the global generators; data uses its own generators, seeded per pair."""
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - the global generator, which libraries may use
     torch.manual_seed(seed)
 
 
 def build_network(recipe: Recipe) -> StereoNetwork:
-    """The network of a recipe with its training heads, on the weights that it starts from."""
+    """Build the network of a recipe with its training heads and load the weights it starts from."""
     spec = recipe.network
     source = checkpoint.load(spec.start_from) if spec.start_from else None
     inherited = None if source is None else source.architecture.regression
@@ -81,13 +81,13 @@ def build_network(recipe: Recipe) -> StereoNetwork:
 def on_stop_signal(ask_to_stop: Callable[[], None]) -> Iterator[None]:
     """Call `ask_to_stop` on SIGTERM or the first Ctrl-C; a second Ctrl-C interrupts at once."""
 
-    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - given by Python
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
         ask_to_stop()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    # PyTorch's loader leaves a handler for the end of children behind; where OpenVINO runs later in the same
-    # process, the end of any child then kills it.
+    # PyTorch's loader leaves a SIGCHLD handler behind; if the process runs OpenVINO later, the end of
+    # any child then kills it.
     if hasattr(signal, "SIGCHLD"):
         before[signal.SIGCHLD] = signal.getsignal(signal.SIGCHLD)
     try:
@@ -98,7 +98,7 @@ def on_stop_signal(ask_to_stop: Callable[[], None]) -> Iterator[None]:
 
 
 def open_validation(recipe: Recipe) -> list[ValidationSet]:
-    """The validation sets of a recipe; two sets of one name are told apart by number."""
+    """Open the validation sets of a recipe; sets of the same name are numbered."""
     sets: list[ValidationSet] = []
     for spec in recipe.validation.data:
         source = open_source(spec, recipe.stage[-1].crop, recipe.network.max_disparity)

@@ -1,4 +1,4 @@
-"""What training minimizes: equations 8 and 9 of the paper, and cross-entropies of the matching costs."""
+"""Losses: equations 8 and 9 of the paper, and cross-entropies of the matching costs."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ PREDICTION_WEIGHTS: dict[int, tuple[float, ...]] = {
 }
 
 
-CLAMP = 10.0  # pixels of error that a cell of a coarse prediction can count with
-COARSE_WEIGHT = 0.5  # of a prediction that is not yet at full size
+CLAMP = 10.0  # px: largest loss of a cell of a coarse prediction
+COARSE_WEIGHT = 0.5  # of predictions below full size
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known about a batch of pairs, at full size [B, H, W]; disparities are 0 where unknown."""
+    """The ground truth of a batch at full size [B, H, W]; disparities are 0 where unknown."""
 
     disparity: Tensor  # float32
-    visible: Tensor  # bool, False where the left pixel is hidden from the right camera
+    visible: Tensor  # bool, False where the left pixel is occluded in the right view
     pseudo: Tensor  # float32, predicted by another network; 0 = none
 
 
 class DisparityLoss(Protocol):
-    """A loss of disparity predictions, coarse to fine."""
+    """A loss of disparity predictions, ordered coarse to fine."""
 
     def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
-        """The loss as a float32 scalar."""
+        """Return the loss as a float32 scalar."""
 
 
 @dataclass(frozen=True)
@@ -66,42 +66,42 @@ class PyramidLoss:
 
 @dataclass(frozen=True)
 class FinestLoss:
-    """Equation 8 of the last prediction alone, as the paper trains on a single KITTI set."""
+    """Equation 8 for the last prediction only, as in the paper's training on a single KITTI set."""
 
     max_disparity: int
 
     def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
-        """Predictions coarse to fine; only the last one counts."""
+        """Predictions coarse to fine; only the last one is used."""
         return prediction_loss(predictions[-1], *supervision(truth, self.max_disparity))
 
 
 def supervision(truth: Truth, max_disparity: int) -> tuple[Tensor, Tensor]:
-    """The target of equation 8 and where there is one: truth where known (V(p) = 1), else pseudo truth."""
+    """Return the target of equation 8 and its mask: ground truth if known (V(p) = 1), else pseudo truth."""
     known = truth.disparity > 0
     target = torch.where(known, truth.disparity, truth.pseudo)
     return target, (target > 0) & (target < max_disparity)
 
 
 def prediction_loss(prediction: Tensor, target: Tensor, supervised: Tensor) -> Tensor:
-    """Equation 8: smooth L1 of one prediction [B, h, w], brought to full size, over supervised pixels."""
+    """Equation 8: smooth L1 of one prediction [B, h, w], resized to full size, over supervised pixels."""
     full = resize_disparity(prediction.float(), (target.shape[1], target.shape[2]))
     return masked_mean(F.smooth_l1_loss(full, target, reduction="none"), supervised)
 
 
 @dataclass(frozen=True)
 class CellLoss:
-    """Equation 8 for predictions that end at full size by convex upsampling: each on a grid of its own.
+    """Equation 8 for networks with convex upsampling: each prediction is compared on its own grid.
 
-    A coarse prediction is compared with the truth at the middle of its cells: interpolated to full size it
-    would be punished for sharp edges.  There errors count up to `CLAMP` pixels: what
-    is farther off has the wrong peak, which only a loss of the scores can change.  At full size they count in
-    full: at an edge higher than `CLAMP`, a pixel mixed from both sides would have no gradient.
+    A coarse prediction is compared with the ground truth at the centers of its cells: interpolation to full
+    size would penalize sharp edges.  Its losses are clamped at `CLAMP`: a larger error means a wrong peak,
+    which only the loss of the scores can correct.  The loss at full size is not clamped: at an edge higher
+    than `CLAMP`, a pixel mixed from both surfaces would have no gradient.
     """
 
     max_disparity: int
 
     def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
-        """Predictions coarse to fine, each [B, h, w] in pixels of its own grid; the last is of full size."""
+        """Predictions coarse to fine, each [B, h, w] in pixels of its grid; the last one has full size."""
         target, supervised = supervision(truth, self.max_disparity)
         *coarse, full = predictions
         loss = masked_mean(F.smooth_l1_loss(full.float(), target, reduction="none"), supervised)
@@ -116,16 +116,16 @@ class CellLoss:
 
 
 def clamped_loss(prediction: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Smooth L1 over the masked pixels, no more than `CLAMP` each."""
+    """Smooth L1 over the masked pixels, clamped at `CLAMP`."""
     return masked_mean(F.smooth_l1_loss(prediction, target, reduction="none").clamp(max=CLAMP), mask)
 
 
 class MatchingLoss(nn.Module):
     """Cross-entropy of raw correlation volumes, times a learned temperature, against the true disparity.
 
-    It trains features to match before anything aggregates: the soft target lies on the two candidates
-    next to the true disparity.  Pixels without truth, occluded ones and those whose match lies outside
-    the right view or beyond the candidates are left out.
+    It trains features to match without any aggregation.  The soft target is on the two candidates next to the
+    true disparity.  Occluded pixels, pixels without ground truth and those whose match is outside the right
+    view or the range of candidates are ignored.
     """
 
     def __init__(self, scales: int, temperature: float = 20.0) -> None:
@@ -145,9 +145,9 @@ class MatchingLoss(nn.Module):
 def score_loss(scores: list[Tensor], truth: Truth) -> Tensor:
     """Cross-entropy of the aggregated scores, before their soft argmin, against the true disparity.
 
-    The soft argmin is right as soon as its mean is, even between two surfaces; here all of the probability
-    has to go to the true one, which learns faster and keeps edges sharp.  Hidden pixels count as well: what
-    lies there has to come from around them.  Mean over the scales; each score is [B, D_s, h, w].
+    A soft argmin can have the right mean with the probability spread over two surfaces; here all of it has to
+    be on the true disparity, which learns faster and keeps edges sharp.  Occluded pixels are included:
+    aggregation has to fill them from their neighborhood.  Mean over the scales; each score is [B, D_s, h, w].
     """
     losses = []
     for score in scores:
@@ -157,17 +157,17 @@ def score_loss(scores: list[Tensor], truth: Truth) -> Tensor:
 
 
 class Cells(NamedTuple):
-    """The truth on a coarser grid, [B, h, w]: one pixel of it per cell."""
+    """The ground truth on a coarser grid, [B, h, w]: one full-size pixel per cell."""
 
     disparity: Tensor  # in pixels of the grid
     known: Tensor  # bool
-    matchable: Tensor  # bool, known and shown by the right view
+    matchable: Tensor  # bool, known and visible in the right view
 
 
 def candidate_cross_entropy(logits: Tensor, cells: Cells, mask: Tensor) -> Tensor:
     """Cross-entropy of [B, D, h, w] over the masked cells whose disparity is among the D candidates.
 
-    The target shares one between the two candidates next to the true disparity, so that its mean is exact.
+    The target is distributed over the two candidates next to the true disparity such that its mean is exact.
     """
     candidates = logits.shape[1]
     mask = mask & (cells.disparity <= candidates - 1)
@@ -180,23 +180,23 @@ def candidate_cross_entropy(logits: Tensor, cells: Cells, mask: Tensor) -> Tenso
 
 
 def sample_truth(truth: Truth, height: int, width: int) -> Cells:
-    """The truth at the middle of each of h × w cells.
+    """Sample the ground truth at the centers of h × w cells.
 
-    The nearest full-size pixel is taken: an average would lie between two surfaces at every edge.
+    The nearest full-size pixel is used, because an average would lie between two surfaces at edges.
     """
     step_y, step_x = truth.disparity.shape[-2] // height, truth.disparity.shape[-1] // width
-    middles = (slice(None), slice(step_y // 2, None, step_y), slice(step_x // 2, None, step_x))
-    disparity = truth.disparity[middles] / step_x  # [B, h, w]
+    centers = (slice(None), slice(step_y // 2, None, step_y), slice(step_x // 2, None, step_x))
+    disparity = truth.disparity[centers] / step_x  # [B, h, w]
     known = disparity > 0
     column = torch.arange(width, device=disparity.device)
-    return Cells(disparity, known, known & truth.visible[middles] & (column - disparity >= 0))
+    return Cells(disparity, known, known & truth.visible[centers] & (column - disparity >= 0))
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     """Mean over the masked pixels of the whole batch, 0 if there are none.
 
-    With several processes every pixel of the joined batch weighs the same: each process divides by the
-    mean count, so that the mean of their gradients is the gradient of the joined batch.
+    With several processes, every pixel of the joint batch has the same weight: each process divides by the
+    mean count, so that the mean of their gradients is the gradient of the joint batch.
     """
     count = mask.sum().to(values.dtype)
     if torch.distributed.is_available() and torch.distributed.is_initialized():

@@ -1,4 +1,4 @@
-"""A manifest beside the checkpoints: what a run was made of, for whoever wants to repeat it."""
+"""The manifest of a run: everything needed to reproduce it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = ("torch", "numpy", "opencv-python-headless", "lightning", "scikit-ima
 
 
 def describe_run(recipe: Recipe, data: list[dict[str, Any]]) -> dict[str, Any]:
-    """Versions, machine, seed, recipe and data of a run as plain values."""
+    """Return versions, machine, seed, recipe and data of a run."""
     return {
         "aanet": __version__,
         "python": sys.version.split()[0],

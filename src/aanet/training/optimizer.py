@@ -1,4 +1,4 @@
-"""Optimizers with a smaller learning rate for the predictors of deformable offsets."""
+"""Optimizers with a smaller learning rate for the offset predictors of deformable convolutions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BACKBONE = ".backbone."  # in the name of every parameter of a pretrained backbo
 def make_optimizer(
     spec: OptimizerSpec, named_parameters: Iterable[tuple[str, nn.Parameter]]
 ) -> torch.optim.Optimizer:
-    """An optimizer whose groups carry `factor`, their share of the stage's learning rate."""
+    """Make an optimizer; `factor` of each parameter group multiplies the stage's learning rate."""
     trained = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
     temperatures = [p for name, p in trained if name.endswith("log_temperature")]
     offsets = [p for name, p in trained if OFFSET in name]
@@ -29,7 +29,7 @@ def make_optimizer(
         {"params": others, "factor": 1.0},
         {"params": backbone, "factor": spec.backbone_factor},
         {"params": offsets, "factor": spec.offset_factor, "orthogonal": False},
-        # A temperature is a scale that training has to find, not a weight to keep small.
+        # A temperature is a learned scale, which weight decay would bias.
         {"params": temperatures, "factor": 1.0, "weight_decay": 0.0, "orthogonal": False},
     ]
     if spec.name == "muon":
@@ -45,7 +45,7 @@ def make_optimizer(
 
 
 def split_matrices(group: dict[str, Any]) -> list[dict[str, Any]]:
-    """A group as two: what takes the steps of AdamW, and what takes orthogonal ones, unless it says which."""
+    """Split a group into parameters updated by AdamW and by orthogonal updates, unless it specifies which."""
     if "orthogonal" in group:
         return [group]
     matrices = [p for p in group["params"] if is_matrix(p)]
@@ -57,11 +57,11 @@ def split_matrices(group: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_matrix(parameter: nn.Parameter) -> bool:
-    """Whether a parameter is a kernel with several outputs: one output has one direction only."""
+    """Whether a parameter is a kernel with several outputs; a single one needs no orthogonalization."""
     return parameter.dim() > 1 and parameter.shape[0] > 1
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:
-    """Give each group its share of the learning rate."""
+    """Set the learning rate of each group."""
     for group in optimizer.param_groups:
         group["lr"] = learning_rate * group["factor"]

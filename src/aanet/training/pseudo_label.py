@@ -1,4 +1,4 @@
-"""Pseudo ground truth: another matcher's predictions where both views agree (section 3.4 of the paper)."""
+"""Pseudo ground truth: predictions that pass the left-right check (section 3.4 of the paper)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Label:
 def write_pseudo_labels(
     matcher: StereoMatcher, dataset: StereoDataset, max_difference_px: float
 ) -> Iterator[Label]:
-    """Predict every pair and write what passes the left-right check to where the reader looks for it."""
+    """Predict every pair and write the pixels that pass the left-right check into the dataset's folder."""
     for index in range(len(dataset)):
         sample = dataset[index]
         result = matcher(sample.left, sample.right, check=True, inspect=False)
-        assert result.right_disparity is not None  # asked for by `check`
+        assert result.right_disparity is not None  # requested by `check`
         consistent = left_right_difference(result.disparity, result.right_disparity) <= max_difference_px
         path = dataset.pseudo_label_path(index)
         write_disparity(path, np.where(consistent, result.disparity, np.float32(np.nan)))

@@ -1,4 +1,4 @@
-"""A recipe: everything that decides a training run, read from TOML."""
+"""A recipe: the complete configuration of a training run, read from TOML."""
 
 from __future__ import annotations
 
@@ -29,59 +29,61 @@ class NetworkSpec:
     name: str
     max_disparity: int = 192
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
-    # Equation 7, or its highest peak alone; when absent, what the weights to start from have, or the network.
+    # Equation 7, or its highest peak only; default: as in `start_from`, else the network's own.
     regression: Regression | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
 
 @dataclass(frozen=True)
 class DataSpec:
-    """One dataset; the keys from `length` on are those of the synthetic world."""
+    """One dataset; the keys from `length` on apply to the synthetic world only."""
 
     name: str
     root: str = ""
-    split: str | None = None  # the first that the dataset knows when absent
-    pseudo_labels: bool = False  # whether to read what `aanet pseudo-label` wrote
-    weight: float | None = None  # share in a mixture; without weights the datasets are joined as they are
+    split: str | None = None  # default: the dataset's first split
+    pseudo_labels: bool = False  # whether to read the output of `aanet pseudo-label`
+    weight: float | None = None  # share in a mixture; without weights the datasets are concatenated
     length: int = 1_000_000  # scenes in an epoch
-    size: tuple[int, int] | None = None  # height and width of a scene; the stage's crop when absent
+    size: tuple[int, int] | None = None  # height and width of a scene; default: the stage's crop
     textures: str = ""  # a folder of photographs; empty = procedural textures
     world_seed: int = 0
-    kinds: dict[str, float] | None = None  # how often each kind of scene appears; the world's own when absent
+    kinds: dict[str, float] | None = (
+        None  # relative frequency of each kind of scene; default: the world's own
+    )
 
 
 @dataclass(frozen=True)
 class AugmentationSpec:
-    """Augmentation as in the paper; the later additions are off until switched on."""
+    """Augmentation as in the paper by default; the other options are disabled by default."""
 
     color: bool = True
     vertical_flip: float = 0.5
-    asymmetric_color: float = 0.0  # probability that the two views get different colors
+    asymmetric_color: float = 0.0  # probability of different color changes for the two views
     erase: float = 0.0  # probability of erased patches in the right view
     erase_px: tuple[int, int] = (40, 90)
-    erase_other: float = 0.0  # share of the patches that show another place of the view, not its mean color
+    erase_other: float = 0.0  # share of patches filled with another region instead of the mean color
     log2_scale: tuple[float, float] = (0.0, 0.0)
     log2_stretch: float = 0.0
-    vertical_shift: float = 0.0  # probability of moving the right view up or down
+    vertical_shift: float = 0.0  # probability of a vertical shift of the right view
     vertical_shift_px: float = 0.5
-    rotation_deg: float = 0.0  # largest of the right view, together with its vertical shift
+    rotation_deg: float = 0.0  # maximum rotation of the right view, applied with the vertical shift
 
 
 @dataclass(frozen=True)
 class OptimizerSpec:
-    """Adam as in the paper."""
+    """The optimizer; Adam, as in the paper, by default."""
 
     name: Literal["adam", "adamw", "muon"] = "adam"
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 1e-4
-    offset_factor: float = 0.1  # of the learning rate, for the predictors of offsets and masks
-    backbone_factor: float = 1.0  # of the learning rate, for a backbone that was trained before
-    clip_norm: float = 0.0  # largest norm of the gradient; 0 = not clipped
+    offset_factor: float = 0.1  # of the learning rate, for offset and mask predictors
+    backbone_factor: float = 1.0  # of the learning rate, for a pretrained backbone
+    clip_norm: float = 0.0  # maximum gradient norm; 0 = no clipping
 
 
 @dataclass(frozen=True)
 class StageSpec:
-    """One stretch of training with its own parts, crop, batch, learning rate and length.
+    """A stage of training with its own trained parts, crop, batch size, learning rate and length.
 
     Exactly one of `epochs`, `steps` and `minutes` gives the length; `milestones` are in the same unit.
     """
@@ -92,20 +94,22 @@ class StageSpec:
     name: str = "training"
     trains: Literal["features", "aggregation", "all"] = "all"
     loss: Literal["pyramid", "finest", "cells"] = "pyramid"
-    matching_weight: float = 0.0  # weight of the matching loss of raw features beside the disparity loss
+    matching_weight: float = 0.0  # weight of the matching loss of raw features
     matching_until: float = 1.0  # share of the stage after which the matching loss is dropped
-    score_weight: float = 0.0  # weight of the cross-entropy of aggregated scores beside the disparity loss
-    accumulate: int = 1  # a step's batch is worked off in this many parts, to save memory
+    score_weight: float = 0.0  # weight of the cross-entropy of aggregated scores
+    accumulate: int = 1  # number of parts that a batch is split into, to save memory
     schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"
     milestones: tuple[float, ...] = ()
     factor: float = 0.5  # of the learning rate at each milestone
     warmup_steps: int = 0
     frozen_batch_norm: bool = False
-    keep_pretrained: bool = False  # whether the slowest layers of a pretrained backbone stay as they are
+    keep_pretrained: bool = (
+        False  # whether to freeze the layers of a pretrained backbone that are slow to train
+    )
     epochs: float | None = None
     steps: int | None = None
     minutes: float | None = None
-    scene_disparity: int | None = None  # largest of a synthetic scene; the network's range when absent
+    scene_disparity: int | None = None  # maximum in synthetic scenes; default: the network's
 
     def __post_init__(self) -> None:
         where = f"stage {self.name!r}"
@@ -119,13 +123,15 @@ class StageSpec:
         if self.learning_rate <= 0:
             raise AanetError(f"{where}: 'learning_rate' must be positive; it is {self.learning_rate}.")
         if self.trains == "features" and self.score_weight:
-            raise AanetError(f"{where}: 'score_weight' needs scores, and features alone have none.")
+            raise AanetError(
+                f"{where}: 'score_weight' needs aggregation scores, which 'features' alone do not have."
+            )
         if (self.schedule == "milestones") != bool(self.milestones):
-            raise AanetError(f"{where}: 'milestones' and schedule = \"milestones\" go together.")
+            raise AanetError(f"{where}: 'milestones' and schedule = \"milestones\" need each other.")
 
     @property
     def unit(self) -> Unit:
-        """What the stage's length and milestones count."""
+        """The unit of the stage's length and milestones."""
         if self.epochs is not None:
             return "epochs"
         return "steps" if self.steps is not None else "minutes"
@@ -138,21 +144,21 @@ class StageSpec:
 
 @dataclass(frozen=True)
 class ValidationSpec:
-    """Sets that are never trained on, scored now and then."""
+    """Held-out datasets that are scored periodically."""
 
     data: tuple[DataSpec, ...] = ()
     every_minutes: float = 30.0
-    limit: int = 0  # the first so many pairs of each set; 0 = all
+    limit: int = 0  # use only the first pairs of each set; 0 = all
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """How the run is carried out; nothing here changes what is learned, but precision and EMA."""
+    """How the run is executed; only precision and EMA affect the resulting weights."""
 
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     ema_decay: float = 0.0  # exponential moving average of the weights; 0 = off
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: int = 0  # of the training process; 0 = PyTorch's choice
+    threads: int = 0  # of the training process; 0 = PyTorch's default
     workers: int = 1
     checkpoint_minutes: float = 10.0
     log_steps: int = 50
@@ -161,7 +167,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A whole training run."""
+    """The configuration of a training run."""
 
     network: NetworkSpec
     data: tuple[DataSpec, ...]
@@ -179,16 +185,16 @@ class Recipe:
             raise AanetError("a recipe needs at least one [[data]].")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for the manifest."""
+        """Return plain values, for the manifest."""
         return dataclasses.asdict(self)
 
     def digest(self) -> str:
-        """A hash that is the same for recipes that train the same way."""
+        """Return a hash of all values."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
-    """Read a recipe and apply `key=value` overrides with dotted keys, `stage.0.batch=4` among them."""
+    """Read a recipe and apply `key=value` overrides with dotted keys, such as `stage.0.batch=4`."""
     table = read_table(path)
     for override in overrides or []:
         apply_override(table, override)
@@ -196,7 +202,7 @@ def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """Parse a recipe; with `extends = "other.toml"` it says only what differs from that one beside it."""
+    """Parse a recipe; `extends = "other.toml"` inherits from a recipe in the same folder."""
     if not path.is_file():
         raise AanetError(f"There is no recipe at {path}.")
     try:
@@ -208,7 +214,7 @@ def read_table(path: Path) -> dict[str, Any]:
 
 
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """`base` with the values of `changes`: tables are merged, everything else is replaced."""
+    """Return `base` updated by `changes`: tables are merged, everything else is replaced."""
     merged = dict(base)
     for key, value in changes.items():
         both_tables = isinstance(value, dict) and isinstance(base.get(key), dict)
@@ -217,7 +223,7 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:
-    """Change one value of a parsed recipe; list entries are addressed by their number or their name."""
+    """Change one value of a parsed recipe; list entries are addressed by index or by name."""
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise AanetError(f"An override must look like key=value; it is {override!r}.")
@@ -245,7 +251,7 @@ def _descend(target: Any, part: str, override: str) -> Any:
 
 
 def _parse(text: str) -> Any:
-    """A TOML value, or the text itself when it is none: quotes are a nuisance on a command line."""
+    """Parse a TOML value; anything else is a string, so that no quotes are needed on the command line."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

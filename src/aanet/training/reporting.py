@@ -1,4 +1,4 @@
-"""What a run tells the world: one live line or plain log lines, a JSON log, and TensorBoard."""
+"""Progress of a run: a live line or plain log lines, a JSON log, and TensorBoard."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Report:
     epe: float
     learning_rate: float
     pairs_per_second: float
-    share: float  # of the stage that is done
+    share: float  # completed part of the stage
     minutes: float  # trained in this stage
-    minutes_left: float  # in this stage; NaN before it can be told
+    minutes_left: float  # in this stage; NaN if unknown
 
     def line(self) -> str:
-        """One line for people."""
+        """Format as one line."""
         left = "?" if math.isnan(self.minutes_left) else f"{self.minutes_left:.0f} min"
         return (
             f"{self.stage} {self.share:4.0%}  step {self.step}  loss {self.loss:.3f}  EPE {self.epe:.2f} px  "
@@ -57,9 +57,9 @@ class Averages:
         self.seconds = 0.0
 
     def add(self, loss: float, epe: float, pairs: int, seconds: float) -> None:
-        """Count a step."""
+        """Add a step."""
         self.losses.append(loss)
-        if not math.isnan(epe):  # a crop without truth has no error
+        if not math.isnan(epe):  # a crop without ground truth
             self.errors.append(epe)
         self.pairs += pairs
         self.seconds += seconds
@@ -84,10 +84,10 @@ class Reporter:
     """Writes reports to the terminal, to `log.jsonl` and to TensorBoard; only the first process has one."""
 
     def __init__(self, folder: Path | None, console: Console) -> None:
-        """Nothing is written to disk without a folder."""
+        """Without a folder, nothing is written to disk."""
         self.folder = folder
         self.console = console
-        # Asked of the stream itself: color may be forced on where output goes to a file.
+        # Not `console.is_terminal`, which is also True when color is forced.
         self.live = Live(console=console, auto_refresh=False) if console.file.isatty() else None
         self._writer: SummaryWriter | None = None
 
@@ -105,12 +105,12 @@ class Reporter:
             self._writer.close()
 
     def progress(self, report: Report) -> None:
-        """Refresh the live line; does nothing where output goes to a file."""
+        """Refresh the live line, if output goes to a terminal."""
         if self.live:
             self.live.update(Text(report.line(), overflow="ellipsis", no_wrap=True), refresh=True)
 
     def log(self, report: Report) -> None:
-        """Keep a report: a plain line where there is no live one, and a record in the files."""
+        """Log a report: a plain line if there is no live one, and a record in the files."""
         if not self.live:
             self.say(report.line())
         self._record({"kind": "training", **asdict(report)})
@@ -119,7 +119,7 @@ class Reporter:
                 self._tensorboard().add_scalar(f"training/{key}", getattr(report, key), report.step)
 
     def validation(self, step: int, scores: dict[str, dict[str, float]]) -> None:
-        """Keep the scores of the validation sets."""
+        """Log the scores of the validation sets."""
         for name, score in scores.items():
             text = "  ".join(f"{metric} {value:.3f}" for metric, value in score.items())
             self.say(f"validation after step {step}: {name}  {text}")
@@ -140,7 +140,7 @@ class Reporter:
             self.say(f"{name}: {sum(p.numel() for p in part.parameters()) / 1e6:.3f} M parameters")
 
     def say(self, message: str) -> None:
-        """One plain line."""
+        """Print one line."""
         self.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def _record(self, values: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ class Reporter:
 
     def _tensorboard(self) -> SummaryWriter:
         if self._writer is None:
-            from torch.utils.tensorboard import SummaryWriter  # slow to import, and an extra
+            from torch.utils.tensorboard import SummaryWriter  # slow to import, and optional
 
             assert self.folder is not None
             self._writer = SummaryWriter(str(self.folder / "tensorboard"))
@@ -158,7 +158,7 @@ class Reporter:
 
 
 def training_picture(batch: StereoBatch, disparity: Tensor, max_disparity: int) -> NDArray[np.uint8]:
-    """Left view, right view, truth and prediction of the first pair of a batch, side by side."""
+    """Left view, right view, ground truth and prediction of the first pair of a batch, side by side."""
     truth = batch.truth.disparity[0].numpy()
     top = float(min(max(truth.max(), 1.0), max_disparity))
     maps = [colorize_disparity(each, 0, top) for each in (truth, disparity[0].numpy())]

@@ -1,4 +1,4 @@
-"""Learning rate schedules over any measure of progress: steps, epochs or minutes of budget."""
+"""Learning rate schedules over steps, epochs or minutes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aanet.training.recipe import StageSpec
 # The factor on the learning rate after `done` of `total` steps, epochs or minutes.
 Schedule = Callable[[float, float], float]
 
-ONE_CYCLE_WARMUP = 0.3  # share of the run over which a one-cycle schedule rises
+ONE_CYCLE_WARMUP = 0.3  # share of the stage during which the learning rate rises
 ONE_CYCLE_START = 1 / 25
 ONE_CYCLE_END = 1e-4
 
@@ -48,7 +48,7 @@ def one_cycle(done: float, total: float) -> float:
 
 
 def make_schedule(stage: StageSpec) -> Schedule:
-    """The schedule that a stage names."""
+    """Return the schedule of a stage."""
     schedules: dict[str, Schedule] = {
         "constant": constant,
         "milestones": Milestones(stage.milestones, stage.factor),
@@ -60,7 +60,7 @@ def make_schedule(stage: StageSpec) -> Schedule:
 
 @dataclass
 class Progress:
-    """How far a stage has come; `minutes` outlive interruptions, because they are part of a checkpoint."""
+    """The progress of a stage, as stored in checkpoints; `minutes` exclude interruptions."""
 
     steps: int = 0
     pairs: int = 0

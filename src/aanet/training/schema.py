@@ -1,4 +1,4 @@
-"""Turn parsed TOML into typed dataclasses; whatever does not fit is one sentence that names the key."""
+"""Convert parsed TOML to typed dataclasses; errors name the key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """An instance of the dataclass `cls` from a table; `where` names the table in errors."""
+    """Make an instance of the dataclass `cls` from a table; `where` names the table in errors."""
     hints = get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # any dataclass
     for key in table:
@@ -29,15 +29,15 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def closest(word: str, known: list[str]) -> str:
-    """A hint at the known word that was probably meant."""
+    """Return a hint: the most similar known word, or all of them."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}" if near else f"known are {', '.join(sorted(known))}"
 
 
 def coerce(value: Any, hint: Any, where: str) -> Any:
-    """`value` as the annotated type, or an error that says what was expected."""
+    """Convert `value` to the annotated type, or raise an error that says what was expected."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):  # an optional value: TOML has no null, so only the type is left
+    if origin in (Union, types.UnionType):  # an optional value: TOML has no null
         (hint,) = (argument for argument in arguments if argument is not type(None))
         return coerce(value, hint, where)
     if origin is Literal:

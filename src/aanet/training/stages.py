@@ -1,7 +1,7 @@
-"""Stages of training: which parts of the network run, and what their outputs are judged by.
+"""Training stages: which parts of the network run, and with which losses.
 
-`features` matches raw features, `aggregation` adds the aggregation but not the refinement (48 % of AANet's
-multiplications), `all` is the network as it predicts.
+`features` correlates raw features, `aggregation` adds the aggregation but not the refinement (48 % of AANet's
+multiplications), `all` is the complete network.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from aanet.training.recipe import StageSpec
 
 
 class StageOutput(NamedTuple):
-    """What a stage's parts give: disparities coarse to fine, matching costs fine to coarse."""
+    """The outputs of a stage: disparities coarse to fine, matching costs fine to coarse."""
 
     disparities: list[Tensor]  # each [B, h, w] in pixels of its own grid
     volumes: list[Tensor]  # raw, each [B, D_s, h, w]
     scores: list[Tensor]  # aggregated, each [B, D_s, h, w]
 
 
-# A way through the network, from both normalized images to its outputs.
+# A forward pass of a stage, from both normalized images to the outputs.
 Pass = Callable[[StereoNetwork, Tensor, Tensor], StageOutput]
 
 
 def match_features(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
-    """Features and raw correlation only; the disparity is the best candidate of the finest scale."""
+    """Run features and correlation only; the disparity is the best candidate of the finest scale."""
     volumes = network.cost_volumes(network.extract(left, right))
     return StageOutput([volumes[0].argmax(dim=1).float()], volumes, [])
 
 
 def match_and_aggregate(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
-    """Everything up to the disparity regression; no refinement."""
+    """Run everything but the refinement."""
     features = network.extract(left, right)
     volumes = network.cost_volumes(features)
     scores = network.aggregate(volumes, features)
@@ -55,12 +55,12 @@ def match_and_aggregate(network: StereoNetwork, left: Tensor, right: Tensor) -> 
 
 
 def predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
-    """The network as it predicts; its matching costs stay inside."""
+    """Run the complete network, without its matching costs."""
     return StageOutput(network(left, right).disparities, [], [])
 
 
 def match_and_predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
-    """The same predictions, with the matching costs that led to them."""
+    """Run the complete network; also returns its matching costs."""
     features = network.extract(left, right)
     volumes = network.cost_volumes(features)
     scores = network.aggregate(volumes, features)
@@ -70,9 +70,9 @@ def match_and_predict(network: StereoNetwork, left: Tensor, right: Tensor) -> St
 
 
 class StageModule(nn.Module):
-    """A network with the pass and the losses of one stage: images and truth in, the loss out.
+    """A network with the forward pass and the losses of one stage.
 
-    The losses are inside, so that a wrapper for several processes sees every parameter they use.
+    The losses are part of the module, so that distributed wrappers see all of their parameters.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class StageModule(nn.Module):
     def forward(
         self, left: Tensor, right: Tensor, disparity: Tensor, visible: Tensor, pseudo: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The loss, and the finest disparity that the stage predicts."""
+        """Return the loss and the finest predicted disparity."""
         output = self.run(self.network, left, right)
         truth = Truth(disparity, visible, pseudo)
         with torch.autocast(left.device.type, enabled=False):
@@ -103,7 +103,7 @@ class StageModule(nn.Module):
                 loss = loss + self.disparity_loss(output.disparities, truth)
             if self.matching_loss is not None and self.matching_weight:
                 loss = loss + self.matching_weight * self.matching_loss(output.volumes, truth)
-            elif self.matching_loss is not None:  # processes wait for a gradient of every parameter
+            elif self.matching_loss is not None:  # distributed training needs a gradient of every parameter
                 loss = loss + 0 * self.matching_loss.log_temperature.sum()
             if self.score_weight:
                 loss = loss + self.score_weight * score_loss(output.scores, truth)
@@ -111,7 +111,7 @@ class StageModule(nn.Module):
 
 
 def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
-    """The module that a stage trains; parameters of parts that do not take part are frozen."""
+    """Make the module that a stage trains; parameters of unused parts are frozen."""
     if matching_loss is None and (stage.trains != "all" or stage.matching_weight or stage.score_weight):
         raise AanetError(
             f"stage {stage.name!r} trains on matching costs, but the matching cost of this network is "
@@ -152,14 +152,14 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
 
 
 def matching_weight(stage: StageSpec, share: float) -> float:
-    """The weight of the matching loss when `share` of the stage is done."""
+    """Return the weight of the matching loss after a `share` of the stage."""
     if stage.trains == "features":
         return 1.0
     return stage.matching_weight if share < stage.matching_until else 0.0
 
 
 def matching_loss_of(network: StereoNetwork) -> MatchingLoss | None:
-    """The matching loss for a network's raw correlation; None where its matching cost is another."""
+    """Return the matching loss for a network with a correlation cost volume; None for other networks."""
     if isinstance(network.cost_volume, CorrelationPyramid):
         return MatchingLoss(scales=len(network.cost_volume.candidates))
     return None
@@ -167,10 +167,10 @@ def matching_loss_of(network: StereoNetwork) -> MatchingLoss | None:
 
 @torch.no_grad()
 def hand_over_temperature(network: StereoNetwork, matching_loss: MatchingLoss) -> None:
-    """Make the first scores of an aggregation that starts as the identity as sharp as the features are.
+    """Multiply the learned temperature into the scores of an aggregation that is initialized as the identity.
 
-    The features were trained to match under a softmax with this temperature; without it the soft argmin of
-    their raw correlation is close to the middle candidate everywhere.
+    The features were trained under a softmax with this temperature; without it, the soft argmin of their raw
+    correlation is close to the middle candidate everywhere.
     """
     assert isinstance(network.aggregation, AdaptiveAggregation)
     for conv, log_temperature in zip(network.aggregation.scores, matching_loss.log_temperature, strict=False):
@@ -178,7 +178,7 @@ def hand_over_temperature(network: StereoNetwork, matching_loss: MatchingLoss) -
 
 
 def freeze_batch_norm(module: nn.Module) -> None:
-    """Keep the statistics of every batch norm as they are; its scale and shift are still trained."""
+    """Freeze the statistics of every batch norm; scale and shift are still trained."""
     for part in module.modules():
         if isinstance(part, nn.modules.batchnorm._BatchNorm):
             part.eval()

@@ -1,4 +1,4 @@
-"""One optimizer step of a stage: batches in, changed weights out."""
+"""One optimizer step of a stage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aanet.training.stages import StageModule
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step did; `batch` and `disparity` are those of its last part, for pictures."""
+    """The result of a step; `batch` and `disparity` are those of its last part, for pictures."""
 
     loss: float
     epe: float
@@ -32,7 +32,7 @@ class StepResult:
 
 
 class Stepper:
-    """Takes optimizer steps with one stage's module, optimizer and batches."""
+    """Runs optimizer steps with the module, optimizer and batches of a stage."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Stepper:
         self.clip_norm = recipe.optimizer.clip_norm or math.inf
 
     def step(self) -> StepResult:
-        """Accumulate gradients over the parts of a batch, then change the weights, unless not finite."""
-        # Batch statistics of a pass that blew up would spoil every later prediction.
+        """Accumulate gradients over the parts of a batch, then update the weights if all are finite."""
+        # Restored if the step is skipped: non-finite batch statistics would break all later predictions.
         statistics = [buffer.clone() for buffer in self.plain_module.buffers()]
         parts = [self._next_batch() for _ in range(self.accumulate)]
         losses: list[Tensor] = []
@@ -67,7 +67,7 @@ class Stepper:
         norm = self.fabric.clip_gradients(
             self.module, self.optimizer, max_norm=self.clip_norm, error_if_nonfinite=False
         )
-        assert norm is not None  # it is for clipping by value only
+        assert norm is not None  # None is for clipping by value only
         finite = self._everywhere(torch.isfinite(mean_loss) & torch.isfinite(norm))
         if finite:
             self.optimizer.step()
@@ -88,7 +88,7 @@ class Stepper:
         return batch
 
     def _inputs(self, batch: StereoBatch) -> list[Tensor]:
-        """Both images, normalized, and the truth, on the device."""
+        """Move both images, normalized, and the ground truth to the device."""
         images = [
             normalize(image.to(self.fabric.device).float() / 255).contiguous(
                 memory_format=torch.channels_last
@@ -99,7 +99,7 @@ class Stepper:
         return images + [each.to(self.fabric.device) for each in truth]
 
     def _everywhere(self, condition: Tensor) -> bool:
-        """Whether the condition holds in every process: they must step or skip together."""
+        """Whether the condition holds in every process, because all must step or skip together."""
         if self.fabric.world_size == 1:
             return bool(condition)
         holding = self.fabric.all_reduce(condition.float(), reduce_op="sum")
@@ -107,5 +107,5 @@ class Stepper:
 
 
 def end_point_error(disparity: Tensor, truth: Tensor, max_disparity: int) -> float:
-    """Mean error in pixels where the truth is known and in range; NaN where it nowhere is."""
+    """Mean error in pixels where the ground truth is known and in range; NaN if it is nowhere."""
     return float((disparity - truth).abs()[(truth > 0) & (truth < max_disparity)].mean())

@@ -42,7 +42,7 @@ class Trainer:
     """Trains a network through the stages of a recipe; without a folder nothing is written to disk."""
 
     def __init__(self, recipe: Recipe, folder: Path | None, console: Console) -> None:
-        torch.set_flush_denormal(True)  # denormal numbers make rare slow spells on a CPU
+        torch.set_flush_denormal(True)  # denormal numbers slow down a CPU
         keep_freed_memory()
         if recipe.run.threads:
             torch.set_num_threads(recipe.run.threads)
@@ -57,7 +57,7 @@ class Trainer:
         self.matching_loss = stages.matching_loss_of(self.network)
         self.average = self._new_average()
         self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
-        # All are opened now, so that what is missing for a late stage is known at once.
+        # All are opened now, so that missing data for a late stage is an error at the start.
         self.sources = [
             batches.open_mixture(
                 recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity
@@ -67,12 +67,12 @@ class Trainer:
         self.stage_index = 0
         self.step = 0  # over all stages
         self.skipped = 0  # steps with a loss that was not finite
-        self.progress = Progress()  # in the present stage
+        self.progress = Progress()  # in the current stage
         self.optimizer_state: dict[str, Any] | None = None  # from a checkpoint, until its stage is set up
         self.stopping = False
 
     def resume(self, folder: Path) -> None:
-        """Go on from the last checkpoint in a run's folder."""
+        """Continue from the last checkpoint in a run's folder."""
         found = checkpoints(folder / "checkpoints")
         if not found:
             raise AanetError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
@@ -94,14 +94,14 @@ class Trainer:
         restore_random_states(state["random"])
 
     def run(self, stop_after: int | None = None, steps_per_stage: int | None = None) -> Path | None:
-        """Train what is left of the recipe, then export the weights.
+        """Train the remaining stages, then export the weights.
 
         Args:
-            stop_after: Stop, as on SIGTERM, once so many steps are done over all stages.
-            steps_per_stage: Cut every stage short, to try a recipe out.
+            stop_after: Stop, as on SIGTERM, after this number of steps over all stages.
+            steps_per_stage: Shorten every stage, to try a recipe.
 
         Returns:
-            The exported weights; None when stopped before the end, or without a folder.
+            The file of exported weights; None if stopped before the end, or without a folder.
         """
         if self.folder is not None:
             write_manifest(self.folder / "manifest.json", self.manifest())
@@ -112,12 +112,12 @@ class Trainer:
                 if self.progress.share(self.recipe.stage[index]) < 1:
                     self._run_stage(self.recipe.stage[index], stop_after, steps_per_stage)
                 if self.stopping:
-                    self.reporter.say(f"stopped after step {self.step}; --resume goes on from there.")
+                    self.reporter.say(f"stopped after step {self.step}; --resume continues from there.")
                     return None
             return self._export()
 
     def manifest(self) -> dict[str, Any]:
-        """What the run is made of, as plain values."""
+        """Return a description of the run as plain values."""
         data = [
             {"stage": stage.name, "pairs": len(source), "source": source.name}
             for stage, source in zip(self.recipe.stage, self.sources, strict=True)
@@ -157,9 +157,9 @@ class Trainer:
         return WeightAverage(self.network, decay) if decay else None
 
     def _begin(self) -> None:
-        """What happens once, before the first step of a stage that follows another.
+        """Prepare the first step of a stage after another one.
 
-        It goes on from what the last stage would have exported: averaged weights, where there are any.
+        The stage starts from the weights that the previous one would have exported: the average, if any.
         """
         if self.average is not None:
             self.network.load_state_dict(self.average.state)
@@ -167,10 +167,10 @@ class Trainer:
         matched_first = before.trains == "features" and self.recipe.network.initialization == "matching"
         if matched_first and self.matching_loss is not None:
             stages.hand_over_temperature(self.network, self.matching_loss)
-        self.average = self._new_average()  # of this stage alone
+        self.average = self._new_average()  # starts anew in every stage
 
     def _set_up(self, stage: StageSpec) -> Stepper:
-        """The module, optimizer and batches of a stage, at the place where it was left."""
+        """Make the module, optimizer and batches of a stage, at its current progress."""
         if self.stage_index > 0 and self.progress.steps == 0:
             self._begin()
         module = stages.make_stage(stage, self.network, self.matching_loss).train()
@@ -184,7 +184,7 @@ class Trainer:
             )
         source = self.sources[self.stage_index]
         self.progress.epoch_pairs = len(source)
-        seed = self.recipe.seed + 1000 * self.stage_index  # other pairs in every stage
+        seed = self.recipe.seed + 1000 * self.stage_index  # a different order of pairs in every stage
         share = batches.Share(
             self.progress.pairs, stage.batch // parts, self.fabric.global_rank, self.fabric.world_size
         )
@@ -218,13 +218,13 @@ class Trainer:
             )
 
     def _agree(self, seconds: float) -> float:
-        """The first process's clock and wish to stop, so that all processes do the same."""
+        """Synchronize time and stop flag with the first process, so that all processes stop together."""
         if self.fabric.world_size > 1:
             seconds, self.stopping = self.fabric.broadcast((seconds, self.stopping))
         return seconds
 
     def _report(self, stage: StageSpec, result: StepResult, averages: Averages) -> Averages:
-        """Tell how it goes; returns the averages to go on with."""
+        """Report progress; returns the averages to continue with."""
         share = self.progress.share(stage)
         report = Report(
             stage=stage.name,
@@ -247,7 +247,7 @@ class Trainer:
         return averages
 
     def _validate(self) -> float:
-        """Mean EPE over the validation sets; NaN without any, and while only the features are trained."""
+        """Return the mean EPE over the validation sets; NaN without any, or if only features are trained."""
         if not self.validation_sets or self.recipe.stage[self.stage_index].trains == "features":
             return math.nan
         scores = validate(self._predictor(), self.validation_sets)
@@ -255,7 +255,7 @@ class Trainer:
         return fmean(score["EPE"] for score in scores.values())
 
     def _predictor(self) -> StereoNetwork:
-        """The network as it would be exported now: averaged weights if there are any."""
+        """Return the network as it would be exported now, with averaged weights if there are any."""
         state = self.network.state_dict() if self.average is None else self.average.state
         return without_training_heads(self.network, state)
 
@@ -278,7 +278,7 @@ class Trainer:
         save_checkpoint(self.folder / "checkpoints", checkpoint)
 
     def _export(self) -> Path | None:
-        """Write the weights to predict with, and with the training heads those to go on training from."""
+        """Write the weights for inference, and those with training heads for further training."""
         if self.folder is None:
             return None
         path = self.folder / "weights.safetensors"

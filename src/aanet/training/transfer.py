@@ -1,4 +1,4 @@
-"""Weights from one network into another that differs at most in what has none, or in training heads."""
+"""Copy weights between networks that differ only in training heads or in parts without weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aanet.models.network import StereoNetwork
 
 
 def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
-    """Copy all weights of `source` and what they ask for; training heads that it lacks stay initialized."""
+    """Copy all weights of `source` and their inference hints; missing training heads stay initialized."""
     wanted, given = network.architecture, source.architecture
     if wanted.builder != given.builder:
         raise AanetError(
@@ -26,7 +26,7 @@ def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
 
 
 def without_training_heads(network: StereoNetwork, state: dict[str, Tensor]) -> StereoNetwork:
-    """The network that predicts, on the weights in `state`, on the device they are on."""
+    """Return the network for inference, with the weights in `state`, on the same device."""
     architecture = network.architecture
     plain = zoo.build(
         architecture.builder,

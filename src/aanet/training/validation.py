@@ -1,4 +1,4 @@
-"""Scores on pairs that are never trained on."""
+"""Scores on held-out pairs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ STATISTICS: dict[str, Callable[[ErrorSums], float]] = {
 
 @dataclass(frozen=True)
 class ValidationSet:
-    """A dataset under the name that its scores are reported by."""
+    """A dataset and the name under which its scores are reported."""
 
     name: str
     source: PairSource
-    limit: int  # the first so many pairs; 0 = all
+    limit: int  # use only the first pairs; 0 = all
 
 
 def validate(network: StereoNetwork, sets: list[ValidationSet]) -> dict[str, dict[str, float]]:
-    """EPE and percentages of bad pixels, over all pixels with truth, averaged over the pairs of a set."""
+    """Return EPE and percentages of bad pixels over all pixels with ground truth, averaged over pairs."""
     device = next(network.parameters()).device
     matcher = StereoMatcher(network, engine="torch", device=str(device))  # as a user will run it
     scores: dict[str, dict[str, float]] = {}
@@ -46,7 +46,7 @@ def validate(network: StereoNetwork, sets: list[ValidationSet]) -> dict[str, dic
 
 
 def score(matcher: StereoMatcher, sample: StereoSample) -> ErrorSums:
-    """The errors of one pair over all pixels with truth."""
+    """Return the errors of one pair over all pixels with ground truth."""
     if sample.disparity is None:
         raise AanetError(f"{sample.name} has no ground truth to validate on.")
     known = sample.disparity > 0 if sample.valid is None else sample.valid
