@@ -7,7 +7,7 @@ import json
 import math
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from aanet.errors import AanetError
 from aanet.web.answers import Answer
 from aanet.web.errors import ServiceError, busy, unusable
-from aanet.web.formats import Encoded, Format, describe_camera, encode, require_possible
+from aanet.web.formats import Encoded, encode, require_possible
 from aanet.web.metrics import Metrics
 from aanet.web.models import Catalog, ServedModel
 from aanet.web.settings import Settings
@@ -32,7 +32,7 @@ _Done = tuple[Encoded, dict[str, str]]  # the body of an answer, and its headers
 class Wish:
     """What a client asks for in the query."""
 
-    format: Format
+    format: str
     max_disparity: int | None
     scale: float | None  # None: as suits the model
     check: bool
@@ -80,7 +80,7 @@ class Service:
             raise ServiceError(408, "too_slow", message) from None
 
     def _require_affordable(self, pair: Pair, wish: Wish) -> None:
-        require_possible(wish.format, pair.camera is not None, wish.check)
+        require_possible(wish.format, pair.calibration is not None, wish.check)
         pixels = pair.width * pair.height * (wish.scale or 1.0) ** 2
         if pixels > self.settings.max_pixels:
             limit = f"{self.settings.max_pixels / 1e6:g}"
@@ -127,7 +127,7 @@ def _match(model: ServedModel, pair: Pair, wish: Wish, service: Service, submitt
         moments.append(time.perf_counter())
         suits = matcher.facts.handling.scale_for(pair.width)
         scale = wish.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
-        result = matcher(left, right, camera=pair.camera, scale=scale, check=wish.check)
+        result = matcher(left, right, calibration=pair.calibration, scale=scale, check=wish.check)
     except AanetError as error:
         raise unusable("cannot_match", str(error)) from None
     moments.append(time.perf_counter())
@@ -137,12 +137,11 @@ def _match(model: ServedModel, pair: Pair, wish: Wish, service: Service, submitt
     model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + wish.check))
     spans = [1000 * (after - before) for before, after in pairwise(moments)]
     names = ("queue", "decode", "match", "encode")
-    camera = describe_camera(result)
     return encoded, {
         "Aanet-Model": model.name,
         "Aanet-Engine": result.engine.encode("ascii", "replace").decode(),
         "Aanet-Warnings": json.dumps(result.warnings),
-        "Aanet-Camera": "null" if camera is None else camera.model_dump_json(),
+        "Aanet-Camera": json.dumps(None if result.camera is None else asdict(result.camera)),
         "Server-Timing": ", ".join(f"{n};dur={span:.1f}" for n, span in zip(names, spans, strict=True)),
     }
 
