@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError, ReadError, UnsupportedError
+from aanet.geometry.camera import StereoCamera
+from aanet.geometry.rectification import Calibration, RawCalibration
+from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
 from aanet.inference.postprocess import Handling
 from aanet.inference.spec import NetworkFacts
@@ -135,9 +138,9 @@ def test_real_matching_at_half_the_size(matcher):
     assert np.median(np.abs(result.disparity[:, 48:] - 16)) < 0.3
 
 
-@pytest.mark.parametrize("scale", [0, -1, 9, float("nan")])
+@pytest.mark.parametrize("scale", [0, -1, 9, float("nan"), None, "half", True])
 def test_a_scale_that_means_nothing_is_refused(matcher, scale):
-    with pytest.raises(AanetError, match="The scale must be above 0"):
+    with pytest.raises(InputError, match="The scale must be above 0"):
         matcher(*plane(60, 120, 8), scale=scale)
 
 
@@ -210,6 +213,94 @@ def test_what_is_wrong_with_a_pair_is_told(matcher):
     assert matcher(left, right).warnings == []
 
 
+def test_a_strict_match_refuses_the_pair_before_it_is_matched():
+    engine = FakeEngine(NetworkFacts("aanet", 48))
+    left, right = plane(96, 192, 8)
+    with pytest.raises(InputError, match="Both images are the same"):
+        faked(engine)(left, left, strict=True)
+    assert engine.shapes == []
+    assert faked(engine)(left, right, strict=True).warnings == []
+
+
+def test_options_may_be_given_together_or_one_by_one():
+    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12))
+    half = MatchOptions(scale=0.5, inspect=False)
+    faked(engine)(*plane(96, 192, 8), options=half)
+    faked(engine)(*plane(96, 192, 8), options=half, check=True)
+    assert engine.shapes == [(1, 3, 48, 96)] * 3
+    for tile in ("none", None, (200, 300), "200x300", "200×300"):
+        assert MatchOptions(tile=tile).parsed_tile() == (None if tile in ("none", None) else (200, 300))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sacle": 2}, "A match has no option 'sacle'; known: scale, check"),
+        ({"tile": "big"}, "The tile is auto, none, or HEIGHTxWIDTH in pixels.*; got 'big'"),
+        ({"tile": 512}, "The tile is auto, none, or HEIGHTxWIDTH"),
+        ({"tile": (0, 512)}, "The tile is auto, none, or HEIGHTxWIDTH"),
+        ({"check": "yes"}, "check must be True or False; got 'yes'"),
+        ({"finish": None}, "The finish must be one of auto, none, all; got None"),
+        ({"options": {"scale": 1}}, "are a MatchOptions; got {'scale': 1}"),
+        ({"calibration": 5}, "Expected a calibration, a camera, or the path of a file; got 5"),
+    ],
+)
+def test_wrong_options_are_one_sentence(options, message):
+    with pytest.raises(InputError, match=message):
+        faked(FakeEngine(NetworkFacts("aanet", 48)))(*plane(60, 120, 8), **options)
+
+
+@pytest.mark.parametrize("image", [None, 5, "", np.zeros((4, 4), object), np.zeros((0, 3)), np.zeros(7)])
+def test_what_is_no_image_is_one_sentence(image):
+    with pytest.raises(AanetError, match="xpected an image"):
+        faked(FakeEngine(NetworkFacts("aanet", 48)))(image, textured_scene(4, 4))
+
+
+CAMERA = StereoCamera(fx=100, cx=60, cy=30, baseline_m=0.1, width=120, height=60)
+LENS = np.array([[100.0, 0, 60], [0, 100, 30], [0, 0, 1]])
+RAW = RawCalibration(
+    left_matrix=LENS,
+    right_matrix=LENS,
+    left_distortion=np.array([[-0.2], [0.0], [0.0], [0.0]]),
+    right_distortion=np.zeros((4, 1)),
+    rotation=np.eye(3),
+    translation=np.array([[-0.1], [0.0], [0.0]]),
+)
+
+
+def test_a_calibration_gives_the_camera_and_may_be_a_file(tmp_path):
+    engine, pair = FakeEngine(NetworkFacts("aanet", 48)), plane(60, 120, 8)
+    CAMERA.save(tmp_path / "camera.json")
+    for given in (CAMERA, Calibration(CAMERA), tmp_path / "camera.json", str(tmp_path / "camera.json")):
+        result = faked(engine)(*pair, calibration=given, inspect=False)
+        assert result.camera == CAMERA
+        np.testing.assert_allclose(result.depth(), 100 * 0.1 / 5)
+    with pytest.raises(ReadError, match="does not exist; expected a calibration file"):
+        faked(engine)(*pair, calibration="missing.yml")
+
+
+def test_a_raw_pair_is_rectified_before_it_is_matched():
+    engine, pair = FakeEngine(NetworkFacts("aanet", 48)), plane(60, 120, 8)
+    calibration = Calibration(RAW)  # states no size: that of the images is taken
+    result = faked(engine)(*pair, calibration=calibration, inspect=False)
+    np.testing.assert_array_equal(result.left, calibration.rectify(*pair)[0])
+    assert not np.array_equal(result.left, pair[0])
+    assert result.camera == calibration.for_size(120, 60).camera
+    assert result.camera.baseline_m == pytest.approx(0.1)
+
+
+def test_a_calibration_of_another_size_is_refused_before_the_matching():
+    engine = FakeEngine(NetworkFacts("aanet", 48))
+    with pytest.raises(InputError, match="for images of 120×60 pixels; these have 100×48"):
+        faked(engine)(*plane(48, 100, 8), calibration=CAMERA)
+    assert engine.shapes == []
+
+
+def test_a_matcher_says_what_it_is():
+    matcher = faked(FakeEngine(NetworkFacts("aanet", 48)))
+    assert repr(matcher) == "StereoMatcher(aanet, 48 px; fake)"
+
+
 def test_two_sizes_are_refused(matcher):
     with pytest.raises(AanetError, match="left image has 120 × 60 pixels, the right one 100 × 60"):
         matcher(textured_scene(60, 120), textured_scene(60, 100))
@@ -232,6 +323,9 @@ def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"threads": 0}, "threads must be a whole number above 0; got 0"),
+        ({"max_disparity": 0}, "max_disparity must be a whole number above 0; got 0"),
+        ({"max_disparity": "192"}, "max_disparity must be a whole number above 0; got '192'"),
         ({"engine": "cuda"}, "engine must be openvino or torch.*; got 'cuda'"),
         ({"precision": "int8"}, "precision must be auto or float32 or bf16; got 'int8'"),
         ({"engine": "openvino", "device": "cuda"}, "engine openvino runs on the cpu"),
@@ -242,3 +336,11 @@ def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp
 def test_options_that_do_not_exist_are_refused(options, message):
     with pytest.raises(AanetError, match=message):
         StereoMatcher("stereonet_aa", weights="random", **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"engine": "torch"}, {"device": "cuda"}, {"weights": "random"}, {"precision": "bf16"}]
+)
+def test_sgbm_refuses_what_it_would_ignore(options):
+    with pytest.raises(UnsupportedError, match="do not apply; leave them out"):
+        StereoMatcher("sgbm", **options)

@@ -6,12 +6,14 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.geometry.camera import StereoCamera
-from aanet.io.disparity import read_depth, read_disparity
-from aanet.io.images import read_image
+from aanet.io.depth import read_depth
+from aanet.io.disparity import read_disparity
+from aanet.io.images import decode_image, read_image
 from aanet.io.points import read_ply
-from aanet.result import NEEDS_CAMERA, NEEDS_CHECK, OUTPUTS, StereoResult, file_name
+from aanet.outputs import OUTPUTS, find, spellings
+from aanet.result import StereoResult
 
 CAMERA = StereoCamera(fx=100, cx=19.5, cy=14.5, baseline_m=0.2, width=40, height=30)
 
@@ -30,6 +32,10 @@ def result() -> StereoResult:
     )
 
 
+def outputs_that_need(what):
+    return [name for name, output in OUTPUTS.items() if output.needs == what]
+
+
 def test_depth_and_points_are_those_of_the_camera(result):
     np.testing.assert_allclose(result.depth(), 100 * 0.2 / result.disparity, rtol=1e-6)
     other = StereoCamera(fx=200, cx=0, cy=0, baseline_m=0.2)
@@ -41,30 +47,30 @@ def test_depth_and_points_are_those_of_the_camera(result):
 
 def test_without_a_camera_there_are_no_meters(result, tmp_path):
     result.camera = None
-    with pytest.raises(AanetError, match="Depth needs a camera"):
+    with pytest.raises(InputError, match="Depth needs a camera"):
         result.depth()
-    for output in sorted(NEEDS_CAMERA):
-        with pytest.raises(AanetError, match="needs a camera"):
+    for output in outputs_that_need("camera"):
+        with pytest.raises(InputError, match="needs a camera"):
             result.save(tmp_path, output)
 
 
 def test_without_the_check_there_is_no_occlusion(result, tmp_path):
     result.occlusion = result.right_disparity = None
-    for output in sorted(NEEDS_CHECK):
-        with pytest.raises(AanetError, match="needs the left-right check"):
+    for output in outputs_that_need("check"):
+        with pytest.raises(InputError, match="needs the left-right check"):
             result.save(tmp_path, output)
 
 
 def test_everything_that_can_be_saved_is_written_under_its_name(result, tmp_path):
     files = result.save(tmp_path / "new" / "folder", *OUTPUTS)
-    assert [file.name for file in files] == [file_name(output) for output in OUTPUTS]
+    assert [file.name for file in files] == [find(output).file_name for output in OUTPUTS]
     assert all(file.stat().st_size > 0 for file in files)
     named = result.save(tmp_path, "color", "ply", name="scene/left")
     assert named == [tmp_path / "scene" / "left_color.png", tmp_path / "scene" / "left_points.ply"]
     assert [file.name for file in result.save(tmp_path / "plain")] == ["disparity.png", "color.png"]
 
 
-@pytest.mark.parametrize("suffix", OUTPUTS["disparity"])
+@pytest.mark.parametrize("suffix", [each.suffix for each in OUTPUTS["disparity"].types])
 def test_disparities_are_read_back_as_they_were(result, tmp_path, suffix):
     files = result.save(tmp_path, f"disparity{suffix}", f"right_disparity{suffix}")
     np.testing.assert_array_equal(read_disparity(files[0]), result.disparity)
@@ -100,18 +106,90 @@ def test_pictures_are_as_large_as_the_image_or_larger(result, tmp_path):
     ],
 )
 def test_unknown_outputs_are_named(result, tmp_path, output, message):
-    with pytest.raises(AanetError, match=message):
+    with pytest.raises(InputError, match=message):
         result.save(tmp_path, output)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_figure_shows_image_disparity_and_confidence(result):
+def titles_of(figure):
+    return [axes.get_title() for axes in figure.axes if axes.get_title()]
+
+
+def test_a_figure_shows_image_disparity_depth_and_confidence(result):
     figure = result.plot()
-    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-    assert titles == ["Left image", "Disparity (aanet)", "Confidence"]
+    assert titles_of(figure) == ["Left image", "Disparity (aanet)", "Depth", "Confidence"]
     np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), result.disparity)
+    np.testing.assert_array_equal(figure.axes[2].images[0].get_array(), result.depth())
+    assert titles_of(result.plot("depth", "occlusion")) == ["Depth", "Occlusion"]
+    result.camera = None
+    assert titles_of(result.plot()) == ["Left image", "Disparity (aanet)", "Confidence"]
+    with pytest.raises(InputError, match="cannot plot 'depth'; it has left, disparity, conf"):
+        result.plot("depth")
+
+
+def test_a_notebook_shows_a_result_and_its_figure(result):
+    assert decode_image(result._repr_png_(), "the result").shape[0] == 30
+    assert decode_image(result.plot("left")._repr_png_(), "the figure").shape[:2] == (400, 500)
+
+
+def test_a_result_is_one_line(result):
+    result.disparity[:] = 10
+    result.disparity[0, 0], result.disparity[0, 1] = 2.5, 40
+    result.confidence[:] = 0.9
+    result.warnings = ["Both images are gray."]
+    assert repr(result) == (
+        "StereoResult(40×30, disparity 2.5–40 px, depth 0.5–8 m, confidence 0.90, aanet, 1 warning)"
+    )
+    result.camera, result.warnings = None, []
+    assert repr(result) == "StereoResult(40×30, disparity 2.5–40 px, confidence 0.90, aanet, no warnings)"
+    result.disparity[:] = np.nan
+    assert repr(result) == "StereoResult(40×30, confidence 0.90, aanet, no warnings)"
+
+
+def test_a_cloud_holds_what_is_near_and_certain(result):
+    result.disparity[0, 0] = np.nan
+    points, colors = result.cloud()
+    assert points.shape == colors.shape == (30 * 40 - 1, 3)
+    depth, sure = result.depth(), result.confidence
+    limit = float(np.nanmedian(depth))
+    keep = np.isfinite(depth) & (depth <= limit) & (sure >= 0.5) & ~result.occlusion
+    points, colors = result.cloud(min_confidence=0.5, max_depth=limit, visible_only=True)
+    np.testing.assert_array_equal(points, result.points()[keep])
+    np.testing.assert_array_equal(colors, result.left[keep])
+    result.occlusion = None
+    with pytest.raises(InputError, match="left-right check"):
+        result.cloud(visible_only=True)
+
+
+def test_a_name_that_ends_like_a_file_is_that_file(result, tmp_path):
+    assert result.save(tmp_path / "new" / "scene.ply") == [tmp_path / "new" / "scene.ply"]
+    np.testing.assert_array_equal(read_ply(tmp_path / "new/scene.ply")[0], result.points().reshape(-1, 3))
+    result.save(tmp_path / "d.pfm")
+    np.testing.assert_array_equal(read_disparity(tmp_path / "d.pfm"), result.disparity)
+    result.save(tmp_path / "z.npy", "depth")
+    np.testing.assert_array_equal(read_depth(tmp_path / "z.npy"), result.depth())
+    with pytest.raises(InputError, match="is the name of one file; got 2 outputs"):
+        result.save(tmp_path / "a.png", "color", "depth")
+    with pytest.raises(InputError, match=r"occlusion is saved as \.png"):
+        result.save(tmp_path / "a.npy", "occlusion")
+    assert result.save(tmp_path / "run.2026", "color") == [tmp_path / "run.2026" / "color.png"]
+
+
+def test_outputs_are_refused_before_any_of_them_is_written(result, tmp_path):
+    result.camera = None
+    with pytest.raises(InputError, match="needs a camera"):
+        result.save(tmp_path, "color", "depth")
+    with pytest.raises(InputError, match=r"each on its own, as in 'color'; got \['color'\]"):
+        result.save(tmp_path, ["color"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_spelling_of_an_output_is_found():
+    assert {"disparity", "disparity.png", "disparity.pfm", "ply.ply"} <= set(spellings())
+    assert [find(spelling).type.suffix for spelling in ("depth", "depth.npy")] == [".png", ".npy"]
+    assert all(find(spelling) for spelling in spellings())
 
 
 def test_the_camera_of_another_size_is_refused(result):
-    with pytest.raises(AanetError, match="for images of 80×60 pixels"):
+    with pytest.raises(InputError, match="for images of 80×60 pixels"):
         result.depth(CAMERA.resized(80, 60))

@@ -9,7 +9,10 @@ from aanet.version import __version__
 
 if TYPE_CHECKING:
     from aanet.errors import AanetError as AanetError
+    from aanet.geometry.calibration import load_calibration as load_calibration
     from aanet.geometry.camera import StereoCamera as StereoCamera
+    from aanet.geometry.rectification import Calibration as Calibration
+    from aanet.inference.options import MatchOptions as MatchOptions
     from aanet.matcher import StereoMatcher as StereoMatcher
     from aanet.models.weights.checkpoint import load as load_network
     from aanet.models.zoo import build as build_network
@@ -18,20 +21,26 @@ if TYPE_CHECKING:
 # Public name → where it lives. Imported on first use: `import aanet` and `aanet --help` stay instant.
 _PUBLIC = {
     "AanetError": ("aanet.errors", "AanetError"),
+    "Calibration": ("aanet.geometry.rectification", "Calibration"),
+    "MatchOptions": ("aanet.inference.options", "MatchOptions"),
     "StereoCamera": ("aanet.geometry.camera", "StereoCamera"),
     "StereoMatcher": ("aanet.matcher", "StereoMatcher"),
     "StereoResult": ("aanet.result", "StereoResult"),
     "build_network": ("aanet.models.zoo", "build"),
+    "load_calibration": ("aanet.geometry.calibration", "load_calibration"),
     "load_network": ("aanet.models.weights.checkpoint", "load"),
 }
 
 __all__ = [
     "AanetError",
+    "Calibration",
+    "MatchOptions",
     "StereoCamera",
     "StereoMatcher",
     "StereoResult",
     "__version__",
     "build_network",
+    "load_calibration",
     "load_network",
 ]
 

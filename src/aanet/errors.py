@@ -1,4 +1,4 @@
-"""The one exception that a user is meant to read."""
+"""The errors that a user is meant to read, by what the caller can do about them."""
 
 from __future__ import annotations
 
@@ -8,3 +8,23 @@ class AanetError(ValueError):
 
     The command line prints the message and exits with code 2; it never shows a traceback for it.
     """
+
+
+class InputError(AanetError):
+    """An argument, an image or a calibration has a value that makes no sense here; give another one."""
+
+
+class ReadError(AanetError):
+    """A file is missing, damaged, or of another kind than expected."""
+
+
+class WriteError(AanetError):
+    """A file cannot be written: the disk is full, or the folder is not writable."""
+
+
+class MissingExtraError(AanetError):
+    """A package of an optional extra is not installed; the message says how to install it."""
+
+
+class UnsupportedError(AanetError):
+    """Each argument is valid, but not their combination, or not on this machine."""

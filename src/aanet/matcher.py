@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
 from aanet.engines import open_engine
 from aanet.engines.semi_global import left_right_difference
-from aanet.errors import AanetError
+from aanet.errors import InputError
+from aanet.geometry.calibration import load_calibration
 from aanet.geometry.camera import StereoCamera
+from aanet.geometry.rectification import Calibration
+from aanet.inference.options import MatchOptions, ParsedTile
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
-from aanet.inference.postprocess import Handling
 from aanet.inference.spec import Engine, Maps, NetworkFacts
-from aanet.inference.tiling import Tile, bytes_per_pixel, match_in_tiles, tile_for
-from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, read_image
+from aanet.inference.tiling import bytes_per_pixel, match_in_tiles, tile_for
+from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
 from aanet.result import StereoResult
 from aanet.typing import FloatMap, Mask
 
@@ -27,12 +30,9 @@ if TYPE_CHECKING:
     from aanet.engines.factory import Model
 
 Source = AnyImage | str | os.PathLike[str]
-TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
-Scale = float | Literal["auto"]
-Finish = Literal["auto", "none", "all"]
+AnyCalibration = Calibration | StereoCamera | str | os.PathLike[str]
 
 OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
-_FINISHES = {"none": Handling(), "all": Handling(cut_edges=True, extend_border=True)}
 RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
 
 
@@ -43,6 +43,8 @@ class StereoMatcher:
         matcher = StereoMatcher("aanet")
         result = matcher("left.png", "right.png")
         result.save("out", "disparity", "color")
+
+    A raw pair is rectified first: `matcher("left.png", "right.png", calibration="stereo.yml")`.
     """
 
     def __init__(
@@ -71,6 +73,9 @@ class StereoMatcher:
             device: Of the engine torch ("cpu", "cuda", …); None takes the fastest one here.
             threads: On a CPU; None follows `OMP_NUM_THREADS`, or else takes every core.
         """
+        for name, value in (("max_disparity", max_disparity), ("threads", threads)):
+            if value is not None and not (isinstance(value, int | np.integer) and value > 0):
+                raise InputError(f"{name} must be a whole number above 0; got {value!r}.")
         self.engine: Engine = open_engine(
             model,
             weights=weights,
@@ -93,112 +98,81 @@ class StereoMatcher:
         """What the network is and needs."""
         return self.engine.facts
 
+    def __repr__(self) -> str:
+        return f"StereoMatcher({self.facts.name}, {self.facts.max_disparity} px; {self.engine.description})"
+
     def __call__(
         self,
         left: Source,
         right: Source,
         *,
-        camera: StereoCamera | None = None,
-        scale: Scale = "auto",
-        check: bool = False,
-        tile: TileChoice = "auto",
-        finish: Finish = "auto",
-        inspect: bool = True,
+        calibration: AnyCalibration | None = None,
+        options: MatchOptions | None = None,
+        **changes: Any,
     ) -> StereoResult:
         """Match one pair.
 
         Args:
             left: RGB or gray, uint8, uint16 or float in 0 … 1; or the path of an image.
             right: The same for the right camera.
-            camera: Geometry for depth and points.
-            scale: Match at this many times the size; disparities are still in pixels of the given images.
-                0.5 is four times as fast and reaches twice as far.  "auto" is 1, or more
-                for small images if the weights ask for it.
-            check: Also match from right to left, and mark what does not agree as occluded.
-            tile: Height and width that the network sees at once; None: the whole image; "auto": the whole
-                image if it needs at most half of the free memory.
-            finish: "all" cuts blurred edges and extends surfaces past the view of the right camera,
-                "none" leaves the disparity as it was predicted, "auto" does what the weights ask for.
-            inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
+            calibration: How the pair was taken, for depth and points: what `aanet.load_calibration` gives,
+                the file itself, or the camera of a rectified pair.  A raw pair is rectified with it first.
+            options: How to match.
+            changes: Single options by name, as in `scale=0.5`; `MatchOptions` lists them.
         """
-        (result,) = self.batch(
-            [(left, right)],
-            camera=camera,
-            scale=scale,
-            check=check,
-            tile=tile,
-            finish=finish,
-            inspect=inspect,
-        )
+        (result,) = self.batch([(left, right)], calibration=calibration, options=options, **changes)
         return result
 
     def batch(
         self,
         pairs: Sequence[tuple[Source, Source]],
         *,
-        camera: StereoCamera | None = None,
-        scale: Scale = "auto",
-        check: bool = False,
-        tile: TileChoice = "auto",
-        finish: Finish = "auto",
-        inspect: bool = True,
+        calibration: AnyCalibration | None = None,
+        options: MatchOptions | None = None,
+        **changes: Any,
     ) -> list[StereoResult]:
         """Match several pairs; those of one size go through the network together.  Arguments as in a call."""
-        if scale != "auto" and not 0 < scale <= 8:
-            raise AanetError(f"The scale must be above 0 and at most 8; got {scale}.")
-        if finish not in get_args(Finish):
-            raise AanetError(f"The finish must be one of {', '.join(get_args(Finish))}; got {finish!r}.")
-        images = [(_load(left), _load(right)) for left, right in pairs]
+        options = MatchOptions.of(options, changes)
+        known = None if calibration is None else _as_calibration(calibration)
+        prepared = [_prepare(left, right, known, options) for left, right in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
-        for index, (left, right) in enumerate(images):
-            _require_one_size(left, right)
-            groups.setdefault(left.shape[:2], []).append(index)
+        for index, pair in enumerate(prepared):
+            groups.setdefault(pair.left.shape[:2], []).append(index)
         results: dict[int, StereoResult] = {}
         for indices in groups.values():
-            group = [images[index] for index in indices]
-            matched = self._match_group(group, scale, check, tile, finish)
-            for index, result in zip(indices, matched, strict=True):
-                result.camera = camera
-                if inspect:
-                    result.warnings[:0] = [finding.message for finding in check_pair(*images[index])]
-                results[index] = result
-        return [results[index] for index in range(len(images))]
+            matched = self._match_group([prepared[index] for index in indices], options)
+            results.update(zip(indices, matched, strict=True))
+        return [results[index] for index in range(len(prepared))]
 
-    def _match_group(
-        self,
-        pairs: list[tuple[AnyImage, AnyImage]],
-        scale: Scale,
-        check: bool,
-        tile: TileChoice,
-        finish: Finish,
-    ) -> list[StereoResult]:
+    def _match_group(self, pairs: list[_Prepared], options: MatchOptions) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
-        if scale == "auto":
-            scale = self.facts.handling.scale_for(pairs[0][0].shape[1])
-        handling = _FINISHES.get(finish, self.facts.handling)
+        scale = options.scale_for(self.facts, pairs[0].left.shape[1])
+        handling, tile = options.handling(self.facts), options.parsed_tile()
         left, right = (
-            np.stack([as_rgb_float(pair[side]).transpose(2, 0, 1) for pair in pairs]) for side in (0, 1)
+            np.stack([as_rgb_float(image).transpose(2, 0, 1) for image in images])
+            for images in ([pair.left for pair in pairs], [pair.right for pair in pairs])
         )  # [B, 3, H, W]
         disparity, confidence = self._match_scaled(left, right, scale, tile)
         disparity = handling.finish(disparity)
         mirrored: FloatMap | None = None
-        if check:
+        if options.check:
             # Mirrored, the right camera stands where the left one stood.
             mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], scale, tile)
             mirrored = np.ascontiguousarray(handling.finish(mirrored)[..., ::-1])
         seconds = (time.perf_counter() - start) / len(pairs)
         results = []
-        for index, (original, _) in enumerate(pairs):
+        for index, pair in enumerate(pairs):
             on_right = None if mirrored is None else mirrored[index]
             results.append(
                 StereoResult(
                     disparity=disparity[index],
                     confidence=confidence[index],
-                    left=as_rgb8(original),
+                    left=as_rgb8(pair.left),
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
-                    warnings=_range_warning(disparity[index], self.facts, scale),
+                    warnings=[*pair.warnings, *_range_warning(disparity[index], self.facts, scale)],
+                    camera=pair.camera,
                     seconds=seconds,
                     model=self.facts.name,
                     engine=self.engine.description,
@@ -206,7 +180,7 @@ class StereoMatcher:
             )
         return results
 
-    def _match_scaled(self, left: FloatMap, right: FloatMap, scale: float, tile: TileChoice) -> Maps:
+    def _match_scaled(self, left: FloatMap, right: FloatMap, scale: float, tile: ParsedTile) -> Maps:
         """Match at another size; disparities come back in pixels of the given images."""
         height, width = left.shape[2:]
         size = (max(round(height * scale), 1), max(round(width * scale), 1))
@@ -216,15 +190,14 @@ class StereoMatcher:
         disparity, confidence = (_resize(maps, (height, width)) for maps in (disparity, confidence))
         return disparity * np.float32(width / size[1]), confidence
 
-    def _match_fitting(self, left: FloatMap, right: FloatMap, tile: TileChoice) -> Maps:
+    def _match_fitting(self, left: FloatMap, right: FloatMap, tile: ParsedTile) -> Maps:
         """Match the whole image, or tiles of it, as many at once as fit the memory."""
         batch, _, height, width = left.shape
         available = self.engine.available_memory()
         if tile == "auto":
             tile = tile_for(self.facts, height, width, available)
         if tile is not None:
-            pieces = Tile(*tile)
-            return match_in_tiles(self._match_padded, left, right, self.facts, pieces)
+            return match_in_tiles(self._match_padded, left, right, self.facts, tile)
         at_once = max(int(available / (2 * bytes_per_pixel(self.facts, width) * height * width)), 1)
         parts = [
             self._match_padded(left[first : first + at_once], right[first : first + at_once])
@@ -246,16 +219,46 @@ def occluded(disparity: FloatMap, right_disparity: FloatMap) -> Mask:
     return left_right_difference(disparity, right_disparity) > OCCLUSION_THRESHOLD
 
 
-def _load(image: Source) -> AnyImage:
-    if isinstance(image, str | os.PathLike):
-        return read_image(image)
-    return np.asarray(image)
+@dataclass(frozen=True)
+class _Prepared:
+    """A pair that is ready to be matched."""
+
+    left: AnyImage
+    right: AnyImage
+    camera: StereoCamera | None
+    warnings: list[str]
+
+
+def _prepare(
+    left: Source, right: Source, calibration: Calibration | None, options: MatchOptions
+) -> _Prepared:
+    """Read, rectify and check a pair: whatever is wrong with it is said before it is matched."""
+    first, second = load_image(left), load_image(right)
+    _require_one_size(first, second)
+    camera = None
+    if calibration is not None:
+        calibration = calibration.for_size(first.shape[1], first.shape[0])
+        first, second = calibration.rectify(first, second)
+        camera = calibration.camera
+    inspected = options.inspect or options.strict
+    warnings = [finding.message for finding in check_pair(first, second)] if inspected else []
+    if options.strict and warnings:
+        raise InputError(" ".join(warnings))
+    return _Prepared(first, second, camera, warnings)
+
+
+def _as_calibration(given: AnyCalibration) -> Calibration:
+    if isinstance(given, str | os.PathLike):
+        return load_calibration(given)
+    if not isinstance(given, StereoCamera | Calibration):
+        raise InputError(f"Expected a calibration, a camera, or the path of a file; got {given!r}.")
+    return Calibration(given) if isinstance(given, StereoCamera) else given
 
 
 def _require_one_size(left: AnyImage, right: AnyImage) -> None:
     if left.shape[:2] != right.shape[:2]:
         sizes = [" × ".join(str(side) for side in image.shape[1::-1]) for image in (left, right)]
-        raise AanetError(
+        raise InputError(
             f"The left image has {sizes[0]} pixels, the right one {sizes[1]}; a rectified pair has one size."
         )
 

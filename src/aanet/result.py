@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aanet.errors import AanetError
+from aanet import outputs
+from aanet.errors import InputError
 from aanet.geometry.camera import StereoCamera
+from aanet.io.atomic import write_bytes
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap, Image, Mask
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class StereoResult:
     """A dense disparity map and what is known about it, all on the grid of the left image.
 
@@ -56,161 +59,173 @@ class StereoResult:
         """Meters in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; NaN at infinity."""
         return self._camera(camera, "A point cloud").points(self.disparity)
 
+    def cloud(
+        self,
+        *,
+        min_confidence: float = 0.0,
+        max_depth: float = np.inf,
+        visible_only: bool = False,
+        camera: StereoCamera | None = None,
+    ) -> tuple[FloatMap, Image]:
+        """Points [N, 3] in meters and their RGB [N, 3], for Open3D or `aanet.io.points.write_ply`.
+
+        What lies at infinity is left out.
+
+        Args:
+            min_confidence: Leave out points that are less certain, 0 … 1.
+            max_depth: Leave out points farther away, meters.
+            visible_only: Leave out what the left-right check marks as occluded.
+            camera: Another geometry than the result's own.
+        """
+        points = self.points(camera)
+        keep = np.isfinite(points).all(axis=-1) & (self.confidence >= min_confidence)
+        keep &= points[..., 2] <= max_depth
+        if visible_only:
+            if self.occlusion is None:
+                raise InputError("Which points are visible is known after the left-right check (check=True).")
+            keep &= ~self.occlusion
+        return points[keep], self.left[keep]
+
     def save(self, folder: PathLike, *what: str, name: str | None = None) -> list[Path]:
         """Write parts of the result, each whole or not at all.
 
         Args:
-            folder: Where; made if need be.
-            what: Names from `OUTPUTS`, "disparity" and "color" if none is given.  A suffix chooses another
-                format than the first one listed there, as in "disparity.pfm".
+            folder: Where; made if need be.  A name that ends like a file, such as "scene.ply", is that of
+                the one file to write.
+            what: Names from `aanet.outputs.OUTPUTS`, "disparity" and "color" if none is given.  A suffix
+                chooses another format than the first one listed there, as in "disparity.pfm".
             name: What file names begin with: `save("out", "color", name="left")` writes `left_color.png`.
 
         Returns:
             The files, in the order of `what`.
         """
-        written = []
-        for output in what or ("disparity", "color"):
-            file = file_name(output)
-            path = Path(folder) / (file if name is None else f"{name}_{file}")
-            _WRITERS[output.partition(".")[0]](self, path)
-            written.append(path)
-        return written
+        target = Path(folder)
+        by_suffix = outputs.for_suffix(target.suffix)
+        if by_suffix is not None and name is None and not target.is_dir():
+            return [self._save_file(target, *(what or (by_suffix,)))]
+        wanted = what or ("disparity", "color")
+        files = [outputs.find(output).file_name for output in wanted]
+        paths = [target / (file if name is None else f"{name}_{file}") for file in files]
+        contents = [outputs.encode(self, output) for output in wanted]  # may fail: before anything is written
+        for path, content in zip(paths, contents, strict=True):
+            write_bytes(path, content)
+        return paths
 
-    def plot(self) -> Figure:
-        """Return a matplotlib figure of the left image, the disparity and the confidence."""
-        from matplotlib.figure import Figure
+    def _save_file(self, path: Path, *what: str) -> Path:
+        if len(what) != 1:
+            raise InputError(f"{path} is the name of one file; got {len(what)} outputs to save there.")
+        (output,) = what
+        if outputs.find(output).type.suffix != path.suffix:
+            output = output.partition(".")[0] + path.suffix
+        write_bytes(path, outputs.encode(self, output))
+        return path
 
-        figure = Figure(figsize=(15, 4), layout="constrained")
-        pictures, color, sure = figure.subplots(1, 3)
-        pictures.imshow(self.left)
-        shown = color.imshow(self.disparity, cmap="turbo")
-        figure.colorbar(shown, ax=color, label="pixels", shrink=0.8)
-        shown = sure.imshow(self.confidence, cmap="gray", vmin=0, vmax=1)
-        figure.colorbar(shown, ax=sure, shrink=0.8)
-        titles = ("Left image", f"Disparity ({self.model})", "Confidence")
-        for axes, title in zip((pictures, color, sure), titles, strict=True):
+    def summary(self) -> dict[str, Any]:
+        """The result in numbers that JSON can hold: ranges, confidence, warnings, camera."""
+        height, width = self.disparity.shape
+        return {
+            "model": self.model,
+            "engine": self.engine,
+            "width": width,
+            "height": height,
+            "seconds": self.seconds,
+            "warnings": self.warnings,
+            "disparity_px": _spread(self.disparity),
+            "depth_m": None if self.camera is None else _spread(self.depth()),
+            "mean_confidence": float(self.confidence.mean()),
+            "occluded_share": None if self.occlusion is None else float(self.occlusion.mean()),
+            "camera": None if self.camera is None else dataclasses.asdict(self.camera),
+        }
+
+    def gray_confidence(self) -> Image:
+        """The confidence as a gray picture, uint8 [H, W]."""
+        return np.rint(self.confidence * 255).astype(np.uint8)
+
+    def plot(self, *what: str) -> Figure:
+        """Return a matplotlib figure, which a notebook shows.
+
+        Args:
+            what: "left", "disparity", "depth", "confidence" or "occlusion"; all that the result has but the
+                last if none is given.
+        """
+        maps = self._plotted()
+        for each in what:
+            if each not in maps:
+                raise InputError(f"This result cannot plot {each!r}; it has {', '.join(maps)}.")
+        chosen = [maps[each] for each in what or [each for each in maps if each != "occlusion"]]
+        figure = _notebook_figure(5 * len(chosen), 4)
+        columns = figure.subplots(1, len(chosen), squeeze=False)[0]
+        for axes, (title, values, unit, options) in zip(columns, chosen, strict=True):
+            shown = axes.imshow(values, **options)
+            if unit is not None:
+                figure.colorbar(shown, ax=axes, label=unit, shrink=0.8)
             axes.set_title(title)
             axes.set_axis_off()
         return figure
 
+    def _plotted(self) -> dict[str, tuple[str, Any, str | None, dict[str, Any]]]:
+        """What `plot` can draw: title, values, unit of the color bar, and how matplotlib is to color them."""
+        from matplotlib.colors import LogNorm
+
+        from aanet.viz import value_range
+
+        gray = {"cmap": "gray", "vmin": 0, "vmax": 1}
+        maps: dict[str, tuple[str, Any, str | None, dict[str, Any]]] = {
+            "left": ("Left image", self.left, None, {}),
+            "disparity": (f"Disparity ({self.model})", self.disparity, "pixels", {"cmap": "turbo"}),
+        }
+        if self.camera is not None:
+            depth = self.depth()
+            near_is_red = {"cmap": "turbo_r", "norm": LogNorm(*value_range(depth))}
+            maps["depth"] = ("Depth", depth, "meters", near_is_red)
+        maps["confidence"] = ("Confidence", self.confidence, "", gray)
+        if self.occlusion is not None:
+            maps["occlusion"] = ("Occlusion", self.occlusion, None, gray)
+        return maps
+
+    def __repr__(self) -> str:
+        summary = self.summary()
+        parts = [f"{summary['width']}×{summary['height']}"]
+        for name, unit in (("disparity_px", "px"), ("depth_m", "m")):
+            if (spread := summary[name]) is not None:
+                low, high = spread["minimum"], spread["maximum"]
+                parts.append(f"{name.partition('_')[0]} {low:.3g}–{high:.3g} {unit}")
+        parts.append(f"confidence {summary['mean_confidence']:.2f}")
+        parts += [self.model] if self.model else []
+        count = len(self.warnings)
+        parts.append(f"{count or 'no'} warning{'' if count == 1 else 's'}")
+        return f"StereoResult({', '.join(parts)})"
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows."""
+        return outputs.encode(self, "color.png")
+
     def _camera(self, camera: StereoCamera | None, what: str) -> StereoCamera:
         chosen = camera or self.camera
         if chosen is None:
-            raise AanetError(f"{what} needs a camera: give a calibration (camera=, or --calib FILE).")
+            raise InputError(f"{what} needs a camera: give a calibration (calibration=, or --calib FILE).")
         return chosen
 
 
-# Every part that can be saved, with the suffixes it can have; the first is the default.
-OUTPUTS = {
-    "disparity": (".png", ".pfm", ".npy", ".npz"),
-    "color": (".png", ".jpg"),
-    "depth": (".png", ".npy", ".exr"),
-    "depth_color": (".png", ".jpg"),
-    "ply": (".ply",),
-    "confidence": (".png", ".npy"),
-    "occlusion": (".png",),
-    "right_disparity": (".png", ".pfm", ".npy", ".npz"),
-    "panel": (".png", ".jpg"),
-}
-NEEDS_CAMERA = frozenset({"depth", "depth_color", "ply"})
-NEEDS_CHECK = frozenset({"occlusion", "right_disparity"})
+def _spread(values: FloatMap) -> dict[str, float] | None:
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return None
+    return {
+        "minimum": float(known.min()),
+        "median": float(np.median(known)),
+        "maximum": float(known.max()),
+    }
 
 
-def file_name(output: str) -> str:
-    """Return "disparity.png" for "disparity", "disparity.pfm" for itself, and "points.ply" for "ply"."""
-    kind, _, suffix = output.partition(".")
-    if kind not in OUTPUTS:
-        raise AanetError(f"There is nothing called {output!r} to save; known: {', '.join(OUTPUTS)}.")
-    chosen = f".{suffix}" if suffix else OUTPUTS[kind][0]
-    if chosen not in OUTPUTS[kind]:
-        raise AanetError(f"{kind} is saved as {', '.join(OUTPUTS[kind])}; got {output!r}.")
-    return ("points" if kind == "ply" else kind) + chosen
+def _notebook_figure(width: float, height: float) -> Figure:
+    """A figure that a notebook shows although pyplot, which would keep it alive, knows nothing of it."""
+    from matplotlib.figure import Figure
 
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
 
-def _save_disparity(result: StereoResult, path: Path) -> None:
-    from aanet.io.disparity import write_disparity
-
-    write_disparity(path, result.disparity)
-
-
-def _save_color(result: StereoResult, path: Path) -> None:
-    from aanet import viz
-    from aanet.io.images import write_image
-
-    low, high = viz.value_range(result.disparity)
-    write_image(path, viz.with_scale_bar(viz.colorize_disparity(result.disparity), low, high, "px"))
-
-
-def _save_depth(result: StereoResult, path: Path) -> None:
-    from aanet.io.disparity import write_depth
-
-    write_depth(path, result.depth())
-
-
-def _save_depth_color(result: StereoResult, path: Path) -> None:
-    from aanet import viz
-    from aanet.io.images import write_image
-
-    depth = result.depth()
-    low, high = viz.value_range(depth)
-    write_image(path, viz.with_scale_bar(viz.colorize_depth(depth), low, high, "m"))
-
-
-def _save_ply(result: StereoResult, path: Path) -> None:
-    from aanet.io.points import write_ply
-
-    write_ply(path, result.points(), result.left)
-
-
-def _save_confidence(result: StereoResult, path: Path) -> None:
-    from aanet.io.atomic import atomic_path
-    from aanet.io.images import write_image
-
-    if path.suffix == ".npy":
-        with atomic_path(path) as temporary:
-            np.save(temporary, result.confidence)
-    else:
-        write_image(path, np.rint(result.confidence * 255).astype(np.uint8))
-
-
-def _save_occlusion(result: StereoResult, path: Path) -> None:
-    from aanet.io.images import write_image
-
-    if result.occlusion is None:
-        raise AanetError("The occlusion needs the left-right check: ask for it (check=True, or --check).")
-    write_image(path, result.occlusion.astype(np.uint8) * 255)
-
-
-def _save_right_disparity(result: StereoResult, path: Path) -> None:
-    from aanet.io.disparity import write_disparity
-
-    if result.right_disparity is None:
-        raise AanetError("The right disparity needs the left-right check (check=True, or --check).")
-    write_disparity(path, result.right_disparity)
-
-
-def _save_panel(result: StereoResult, path: Path) -> None:
-    from aanet import viz
-    from aanet.io.images import write_image
-
-    sure = np.repeat(np.rint(result.confidence * 255).astype(np.uint8)[..., None], 3, axis=2)
-    images = [result.left, viz.colorize_disparity(result.disparity), sure]
-    titles = ["Left image", f"Disparity ({result.model})", "Confidence"]
-    if result.occlusion is not None:
-        hidden = np.where(result.occlusion[..., None], np.uint8(0), images[1])
-        images.append(hidden.astype(np.uint8))
-        titles.append("Disparity, occlusions black")
-    write_image(path, viz.panel(images, titles, columns=2 if len(images) == 4 else 3))
-
-
-_WRITERS: dict[str, Callable[[StereoResult, Path], None]] = {
-    "disparity": _save_disparity,
-    "color": _save_color,
-    "depth": _save_depth,
-    "depth_color": _save_depth_color,
-    "ply": _save_ply,
-    "confidence": _save_confidence,
-    "occlusion": _save_occlusion,
-    "right_disparity": _save_right_disparity,
-    "panel": _save_panel,
-}
+    return NotebookFigure(figsize=(width, height), layout="constrained")

@@ -19,7 +19,8 @@ import aanet.io.atomic
 from aanet.cli.main import app
 from aanet.errors import AanetError
 from aanet.geometry.camera import StereoCamera
-from aanet.io.disparity import read_depth, read_disparity
+from aanet.io.depth import read_depth
+from aanet.io.disparity import read_disparity
 from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
 from matching_network import matching_network, plane
@@ -168,9 +169,13 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
         (["l.png", "r.png", "--save", "occlusion"], "needs the left-right check: give --check"),
         (["l.png", "r.png", "--save", "video"], "nothing called 'video' to save"),
         (["l.png", "r.png", "--save", ","], "nothing to save"),
-        (["l.png", "r.png", "--tile", "big"], "--tile is auto, none, or HEIGHTxWIDTH"),
+        (["l.png", "r.png", "--tile", "big"], "The tile is auto, none, or HEIGHTxWIDTH"),
         (["l.png", "r.png", "--tile", "32x300"], "A tile for sgbm with 192 disparities must have at least"),
         (["l.png", "r.png", "--scale", "0"], "The scale must be above 0"),
+        (["l.png", "r.png", "--max-disparity", "0"], "max_disparity must be a whole number above 0"),
+        (["l.png", "r.png", "--engine", "torch"], "sgbm is OpenCV's own"),
+        (["l.png", "r.png", "--meters-per-unit", "0.001"], "need a calibration: give --calib FILE"),
+        (["l.png", "r.png", "--calib", "small.json"], "for images of 8×8 pixels; these have 128×64"),
     ],
 )
 def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments, message):
@@ -180,6 +185,7 @@ def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments
     Path("cut.png").write_bytes(Path("l.png").read_bytes()[:1000])
     write_image("small.png", np.zeros((8, 8, 3), np.uint8))
     Path("empty").mkdir()
+    StereoCamera(fx=1, cx=1, cy=1, baseline_m=1, width=8, height=8).save("small.json")
     with pytest.raises(AanetError) as caught:
         inside(*arguments, "--model", "sgbm", "-o", "out")
     assert message in str(caught.value)

@@ -6,9 +6,11 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.errors import AanetError
-from aanet.geometry.calibration import RawCalibration, StereoRectifier, load_calibration
+from aanet.errors import AanetError, InputError, ReadError
+from aanet.geometry.calibration import load_calibration, parse_calibration
 from aanet.geometry.camera import StereoCamera
+from aanet.geometry.rectification import Calibration, RawCalibration
+from aanet.io.images import write_image
 
 KITTI_RAW = """calib_time: 09-Jan-2012 13:57:47
 corner_dist: 9.950000e-02
@@ -53,6 +55,8 @@ RAW = RawCalibration(
     right_distortion=np.array([-0.18, 0.04, -0.0004, 0.0008, 0.0])[:, None],
     rotation=cv2.Rodrigues(np.array([0.01, -0.02, 0.015]))[0],
     translation=np.array([-0.11, 0.002, 0.003])[:, None],
+    width=640,
+    height=480,
 )
 
 
@@ -79,17 +83,17 @@ def _opencv(path: Path, meters_per_unit: float = 1.0, names: str = "M", size: bo
 
 
 def test_kitti_takes_the_color_cameras(tmp_path: Path) -> None:
-    raw = StereoCamera.load(_write(tmp_path / "a.txt", KITTI_RAW))
+    raw = load_calibration(_write(tmp_path / "a.txt", KITTI_RAW)).camera
     assert (raw.fx, raw.cx, raw.cy, raw.width, raw.height) == (721.5377, 609.5593, 172.854, 1242, 375)
     assert raw.baseline_m == pytest.approx(0.5327, abs=1e-4)
     assert raw.doffs == 0
-    odometry = StereoCamera.load(_write(tmp_path / "b.txt", KITTI))
+    odometry = parse_calibration(KITTI).camera
     assert odometry.baseline_m == pytest.approx(0.5323, abs=1e-4)
     assert (odometry.fx, odometry.width) == (718.856, None)
 
 
 def test_middlebury_is_in_millimeters_and_has_two_principal_points(tmp_path: Path) -> None:
-    camera = StereoCamera.load(_write(tmp_path / "calib.txt", MIDDLEBURY))
+    camera = load_calibration(_write(tmp_path / "calib.txt", MIDDLEBURY)).camera
     assert camera.baseline_m == pytest.approx(0.193001)
     assert camera.cx_right == pytest.approx(342.279)
     assert (camera.width, camera.height) == (741, 497)
@@ -100,23 +104,23 @@ def test_middlebury_is_in_millimeters_and_has_two_principal_points(tmp_path: Pat
 def test_a_pair_of_ros_files_in_both_styles_of_yaml(tmp_path: Path) -> None:
     left = _write(tmp_path / "left.yaml", ROS.format(name="left", data=ROS_LEFT))
     right = _write(tmp_path / "right.yaml", ROS.format(name="right", data=ROS_RIGHT))
-    camera = StereoCamera.load(left, right)
+    camera = load_calibration(left, right).camera
     assert camera == StereoCamera(
         fx=400, fy=400, cx=320.5, cy=239.5, cx_right=322.5, baseline_m=0.12, width=640, height=480
     )
-    with pytest.raises(AanetError, match="one camera; give the other"):
-        StereoCamera.load(left)
+    with pytest.raises(InputError, match="one camera; give the other"):
+        load_calibration(left)
     with pytest.raises(AanetError, match=r"0\.12 m to the left of the first; give the left one first"):
-        StereoCamera.load(right, left)
+        load_calibration(right, left)
 
 
 @pytest.mark.parametrize(("suffix", "names"), [(".yml", "M"), (".xml", "K"), (".json", "cameraMatrix")])
 def test_opencv_calibrations_give_a_rectifier(tmp_path: Path, suffix: str, names: str) -> None:
     rectifier = load_calibration(_opencv(tmp_path / f"stereo{suffix}", names=names))
-    assert isinstance(rectifier, StereoRectifier)
+    assert not rectifier.is_rectified
     assert rectifier.camera.baseline_m == pytest.approx(np.linalg.norm(RAW.translation))
     assert (rectifier.camera.width, rectifier.camera.height) == (640, 480)
-    assert rectifier.camera == StereoRectifier(RAW, 640, 480).camera
+    assert rectifier.camera == Calibration(RAW).camera
 
 
 def test_opencv_files_in_millimeters_or_without_size_ask_for_it(tmp_path: Path) -> None:
@@ -124,12 +128,41 @@ def test_opencv_files_in_millimeters_or_without_size_ask_for_it(tmp_path: Path) 
     with pytest.raises(AanetError, match=r"110\.1 m is hardly meant.*meters_per_unit=0\.001"):
         load_calibration(millimeters)
     rectifier = load_calibration(millimeters, meters_per_unit=0.001)
-    assert isinstance(rectifier, StereoRectifier)
     assert rectifier.camera.baseline_m == pytest.approx(np.linalg.norm(RAW.translation))
+
+
+def test_the_images_tell_their_size_to_a_calibration_that_does_not_state_it(tmp_path: Path) -> None:
     bare = _opencv(tmp_path / "bare.yml", size=False)
-    with pytest.raises(AanetError, match="does not state its image size"):
-        load_calibration(bare)
-    assert isinstance(load_calibration(bare, size=(640, 480)), StereoRectifier)
+    unsized = load_calibration(bare)
+    with pytest.raises(InputError, match="does not state its image size"):
+        _ = unsized.camera
+    expected = Calibration(RAW).camera
+    assert load_calibration(bare, size=(640, 480)).camera == unsized.for_size(640, 480).camera == expected
+    pair = [np.random.default_rng(side).integers(0, 256, (480, 640), np.uint8) for side in (0, 1)]
+    for mine, theirs in zip(unsized.rectify(*pair), Calibration(RAW).rectify(*pair), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_rectified_pair_stays_as_it_is_and_has_the_right_size(tmp_path: Path) -> None:
+    calibration = parse_calibration(MIDDLEBURY.encode())
+    left, right = np.zeros((497, 741, 3), np.uint8), np.ones((497, 741), np.uint16)
+    assert calibration.is_rectified
+    rectified = calibration.rectify(left, right)
+    assert rectified[0] is left
+    assert rectified[1] is right
+    write_image(tmp_path / "l.png", left)
+    np.testing.assert_array_equal(calibration.rectify(tmp_path / "l.png", right)[0], left)
+    with pytest.raises(InputError, match="for images of 741×497 pixels; these have 8×4"):
+        calibration.rectify(np.zeros((4, 8)), np.zeros((4, 8)))
+    assert parse_calibration(KITTI).for_size(1226, 370).camera.width == 1226
+
+
+@pytest.mark.parametrize("content", [MIDDLEBURY, KITTI], ids=["middlebury", "kitti"])
+def test_a_length_unit_that_would_be_ignored_is_refused(content: str) -> None:
+    with pytest.raises(InputError, match="has its own length unit"):
+        parse_calibration(content, meters_per_unit=0.001)
+    with pytest.raises(InputError, match="must be a positive number; got 0"):
+        parse_calibration(content, meters_per_unit=0)
 
 
 def test_opencv_intrinsics_and_extrinsics_may_be_two_files(tmp_path: Path) -> None:
@@ -137,14 +170,14 @@ def test_opencv_intrinsics_and_extrinsics_may_be_two_files(tmp_path: Path) -> No
     head, tail = whole.split("R: !!opencv-matrix")
     left = _write(tmp_path / "intrinsics.yml", head)
     right = _write(tmp_path / "extrinsics.yml", "%YAML:1.0\n---\nR: !!opencv-matrix" + tail)
-    assert StereoCamera.load(left, right) == StereoRectifier(RAW, 640, 480).camera
-    with pytest.raises(AanetError, match="R, T is missing"):
-        StereoCamera.load(left)
+    assert load_calibration(left, right).camera == Calibration(RAW).camera
+    with pytest.raises(ReadError, match="R, T is missing"):
+        load_calibration(left)
 
 
 def test_rectified_points_lie_on_one_row_and_give_their_distance() -> None:
     """Marks drawn where raw cameras see points in space are found by the rectified geometry."""
-    rectifier = StereoRectifier(RAW, 640, 480)
+    calibration = Calibration(RAW)
     points = np.array([[0.1, 0.1, 1.5], [-0.4, -0.2, 2.5], [0.3, -0.3, 1.8], [-0.2, 0.3, 2.0]])
     no_turn = np.zeros(3)
     turn = cv2.Rodrigues(RAW.rotation)[0]
@@ -160,27 +193,27 @@ def test_rectified_points_lie_on_one_row_and_give_their_distance() -> None:
         )
         marks = [
             ((image * x).sum() / image.sum(), (image * y).sum() / image.sum())
-            for image in rectifier(left, right)
+            for image in calibration.rectify(left, right)
         ]
         assert marks[0][1] == pytest.approx(marks[1][1], abs=0.1)
         disparity = np.full((480, 640), marks[0][0] - marks[1][0], np.float32)
         column, row = round(marks[0][0]), round(marks[0][1])
-        found = rectifier.camera.points(disparity)[row, column]
+        found = calibration.camera.points(disparity)[row, column]
         assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(point), rel=0.005)
 
 
 def test_the_rectifier_keeps_type_and_channels_and_checks_the_size() -> None:
-    rectifier = StereoRectifier(RAW, 640, 480)
-    left, right = rectifier(np.zeros((480, 640, 3), np.uint8), np.zeros((480, 640, 3), np.uint16))
+    calibration = Calibration(RAW)
+    left, right = calibration.rectify(np.zeros((480, 640, 3), np.uint8), np.zeros((480, 640, 3), np.uint16))
     assert (left.shape, left.dtype, right.dtype) == ((480, 640, 3), np.uint8, np.uint16)
     with pytest.raises(AanetError, match="640×480 images; the right one has 320×240"):
-        rectifier(left, np.zeros((240, 320), np.uint8))
+        calibration.rectify(left, np.zeros((240, 320), np.uint8))
 
 
 def test_cameras_that_stand_above_each_other_are_refused() -> None:
     upright = RawCalibration(**{**RAW.__dict__, "translation": np.array([[0.0], [-0.1], [0.0]])})
     with pytest.raises(AanetError, match="side by side"):
-        StereoRectifier(upright, 640, 480)
+        Calibration(upright)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,8 @@ from aanet.errors import AanetError
 from aanet.io.disparity import (
     decode_pfm,
     encode_pfm,
-    read_depth,
     read_disparity,
     read_pfm,
-    write_depth,
     write_disparity,
     write_pfm,
 )
@@ -92,33 +90,6 @@ def test_eight_bit_disparities_need_their_scale(tmp_path: Path) -> None:
         read_disparity(tmp_path / "disp2.png", scale=0)
 
 
-def test_depth_is_millimeters_in_png_and_float_in_npy(tmp_path: Path) -> None:
-    depth = np.array([[1.234, 65.535, 0.0001, np.nan, np.inf, 65.6, -1, 0]], np.float32)
-    write_depth(tmp_path / "z.png", depth)
-    stored = cv2.imread(str(tmp_path / "z.png"), cv2.IMREAD_UNCHANGED)
-    assert stored.dtype == np.uint16
-    assert stored.tolist() == [[1234, 65535, 1, 0, 0, 0, 0, 0]]
-    again = read_depth(tmp_path / "z.png")
-    np.testing.assert_array_equal(again[0, :2], depth[0, :2])
-    assert np.isnan(again[0, 3:]).all()
-    write_depth(tmp_path / "again.png", again)
-    np.testing.assert_array_equal(cv2.imread(str(tmp_path / "again.png"), cv2.IMREAD_UNCHANGED), stored)
-    write_depth(tmp_path / "z.npy", depth)
-    unknown = ~(np.isfinite(depth) & (depth > 0))
-    np.testing.assert_array_equal(read_depth(tmp_path / "z.npy"), np.where(unknown, np.nan, depth))
-
-
-def test_exr_round_trips_or_says_what_is_missing(tmp_path: Path) -> None:
-    depth = np.array([[1.25, np.nan, 3.1]], np.float32)
-    if cv2.haveImageWriter(str(tmp_path / "z.exr")):
-        write_depth(tmp_path / "z.exr", depth)
-        np.testing.assert_array_equal(read_depth(tmp_path / "z.exr"), depth)
-    else:
-        with pytest.raises(AanetError, match=r"OPENCV_IO_ENABLE_OPENEXR.*\.npy"):
-            write_depth(tmp_path / "z.exr", depth)
-        assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -152,9 +123,6 @@ def test_arrays_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
     write_image(tmp_path / "color.png", np.zeros((2, 2, 3), np.uint8))
     with pytest.raises(AanetError, match="3 channels"):
         read_disparity(tmp_path / "color.png")
-    write_image(tmp_path / "gray.png", np.zeros((2, 2), np.uint8))
-    with pytest.raises(AanetError, match="millimeters"):
-        read_depth(tmp_path / "gray.png")
 
 
 def test_real_ground_truth_reads_in_pixels(real_data: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import select
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -18,7 +17,6 @@ import numpy as np
 import pytest
 
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
-from aanet.geometry.camera import JSON_FORMAT
 from aanet.io.images import encode_image
 from aanet.typing import Image
 
@@ -110,8 +108,11 @@ def png(image: Image) -> bytes:
 def whole_pair() -> dict[str, bytes]:
     """The Motorcycle pair with its camera."""
     sample = motorcycle()
-    camera = {"format": JSON_FORMAT, **asdict(MOTORCYCLE_CAMERA)}
-    return {"left": png(sample.left), "right": png(sample.right), "calib": json.dumps(camera).encode()}
+    return {
+        "left": png(sample.left),
+        "right": png(sample.right),
+        "calib": MOTORCYCLE_CAMERA.to_json().encode(),
+    }
 
 
 @pytest.fixture(scope="session")
@@ -129,11 +130,11 @@ def tiny_pair() -> dict[str, bytes]:
 def window(x: int, y: int, width: int, height: int) -> dict[str, bytes]:
     sample = motorcycle()
     inside = np.s_[y : y + height, x : x + width]
-    camera = {"format": JSON_FORMAT, **asdict(MOTORCYCLE_CAMERA.cropped(x, y, width, height))}
+    camera = MOTORCYCLE_CAMERA.cropped(x, y, width, height)
     return {
         "left": png(np.ascontiguousarray(sample.left[inside])),
         "right": png(np.ascontiguousarray(sample.right[inside])),
-        "calib": json.dumps(camera).encode(),
+        "calib": camera.to_json().encode(),
     }
 
 

@@ -10,37 +10,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aanet.geometry.camera import StereoCamera
-from aanet.io.disparity import read_depth, read_disparity
+from aanet import outputs
+from aanet.geometry.calibration import parse_calibration
+from aanet.io.depth import read_depth
+from aanet.io.disparity import read_disparity
 from aanet.io.images import decode_image
 from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
-from aanet.web.formats import Format
+from aanet.web.formats import Summary
 
 if TYPE_CHECKING:
     from conftest import Server
 
-FILES = {"png16": "d.png", "pfm": "d.pfm", "npy": "d.npy", "npz": "d.npz"}
+DISPARITIES = [f"disparity{each.suffix}" for each in outputs.OUTPUTS["disparity"].types]
 
 
 @pytest.fixture(scope="module")
-def expected(small_pair: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> StereoResult:
-    calib = tmp_path_factory.mktemp("calib") / "camera.json"
-    calib.write_bytes(small_pair["calib"])
+def expected(small_pair: dict[str, bytes]) -> StereoResult:
     left, right = (decode_image(small_pair[side], side) for side in ("left", "right"))
-    return StereoMatcher("sgbm")(left, right, camera=StereoCamera.load(calib), check=True)
+    return StereoMatcher("sgbm")(left, right, calibration=parse_calibration(small_pair["calib"]), check=True)
 
 
-@pytest.mark.parametrize("wanted", FILES)
+@pytest.mark.parametrize("wanted", DISPARITIES)
 def test_disparity_is_that_of_the_matcher(
     server: Server, small_pair: dict[str, bytes], expected: StereoResult, tmp_path: Path, wanted: str
 ) -> None:
     response = server.match(small_pair, format=wanted, model="sgbm")
     assert response.status_code == 200, response.text
-    path = tmp_path / FILES[wanted]
+    path = tmp_path / wanted
     path.write_bytes(response.content)
-    tolerance = 1 / 256 if wanted == "png16" else 0
+    tolerance = 1 / 256 if path.suffix == ".png" else 0
     assert np.allclose(read_disparity(path), expected.disparity, rtol=0, atol=tolerance)
 
 
@@ -55,7 +55,7 @@ def test_headers_carry_warnings_camera_and_timing(server: Server, small_pair: di
 
 
 def test_npz_has_everything(server: Server, small_pair: dict[str, bytes], expected: StereoResult) -> None:
-    arrays = np.load(io.BytesIO(server.match(small_pair, format="npz", check=True).content))
+    arrays = np.load(io.BytesIO(server.match(small_pair, format="arrays", check=True).content))
     for name in ("disparity", "confidence", "left", "occlusion", "right_disparity"):
         assert np.array_equal(arrays[name], getattr(expected, name)), name
 
@@ -69,13 +69,14 @@ def test_depth_points_and_summary(
     points, colors = read_ply(tmp_path / "p.ply")
     assert np.allclose(points, expected.points().reshape(-1, 3))
     assert np.array_equal(colors, expected.left.reshape(-1, 3))
-    summary = server.match(small_pair, format="json", check=True).json()
+    summary = server.match(small_pair, format="summary", check=True).json()
+    assert Summary.model_validate(summary).model_dump() == summary
     assert summary["disparity_px"]["median"] == pytest.approx(float(np.median(expected.disparity)))
     assert summary["occluded_share"] == pytest.approx(float(expected.occlusion.mean()))
     assert summary["depth_m"]["minimum"] == pytest.approx(float(np.nanmin(expected.depth())))
 
 
-@pytest.mark.parametrize("wanted", [each.value for each in Format if each.value not in FILES])
+@pytest.mark.parametrize("wanted", [each for each in outputs.spellings() if each != "depth.exr"])
 def test_every_format_is_answered_as_documented(
     server: Server, small_pair: dict[str, bytes], wanted: str
 ) -> None:
@@ -89,10 +90,10 @@ def test_every_format_is_answered_as_documented(
 
 
 def test_scale_and_range_reach_the_matcher(server: Server, small_pair: dict[str, bytes]) -> None:
-    short = np.load(io.BytesIO(server.match(small_pair, format="npy", max_disparity=16).content))
+    short = np.load(io.BytesIO(server.match(small_pair, format="disparity.npy", max_disparity=16).content))
     assert short.max() <= 16
-    half = np.load(io.BytesIO(server.match(small_pair, format="npy", scale=0.5).content))
-    full = np.load(io.BytesIO(server.match(small_pair, format="npy").content))
+    half = np.load(io.BytesIO(server.match(small_pair, format="disparity.npy", scale=0.5).content))
+    full = np.load(io.BytesIO(server.match(small_pair, format="disparity.npy").content))
     assert half.shape == full.shape
     assert abs(np.median(half) - np.median(full)) < 1.5
     assert not np.array_equal(half, full)
@@ -109,7 +110,7 @@ def test_a_raw_pair_is_rectified(server: Server, small_pair: dict[str, bytes]) -
         "T": matrix.format(3, 1, "-0.1, 0., 0."),
     }
     text = "%YAML:1.0\n---\n" + "".join(f"{name}: {value}" for name, value in fields.items())
-    response = server.match({**small_pair, "calib": text.encode()}, format="json")
+    response = server.match({**small_pair, "calib": text.encode()}, format="summary")
     assert response.status_code == 200, response.text
     assert response.json()["camera"]["baseline_m"] == pytest.approx(0.1)
 

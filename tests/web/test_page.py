@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from aanet.geometry.camera import StereoCamera
+from aanet.geometry.calibration import load_calibration
 from aanet.io.disparity import read_disparity
 from aanet.io.images import decode_image, encode_image
 from aanet.io.points import read_ply
@@ -84,7 +84,7 @@ def files(small_pair: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def expected(files: dict[str, Path]) -> StereoResult:
     return StereoMatcher("sgbm")(
-        files["left"], files["right"], camera=StereoCamera.load(files["calib"]), check=True
+        files["left"], files["right"], calibration=load_calibration(files["calib"]), check=True
     )
 
 

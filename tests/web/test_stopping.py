@@ -75,7 +75,7 @@ def test_a_client_that_does_not_read_keeps_its_place_until_the_time_is_up(
         raw.connect((host, int(port)))
         head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
         raw.sendall(
-            f"POST /api/v1/disparity?format=npz&scale=0.1 HTTP/1.1\r\n{head}\r\n".encode() + request.read()
+            f"POST /api/v1/disparity?format=arrays&scale=0.1 HTTP/1.1\r\n{head}\r\n".encode() + request.read()
         )
         assert raw.recv(15) == b"HTTP/1.1 200 OK"
         time.sleep(0.5)

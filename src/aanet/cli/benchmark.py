@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def benchmark(
         names = networks or list(PAPER_NETWORKS)
         for name in names:
             if name not in PAPER_NETWORKS:
-                raise AanetError(
+                raise InputError(
                     f"{name} is not in the paper's table; there are: {', '.join(PAPER_NETWORKS)}."
                 )
         size = largest_common_size()
@@ -83,7 +83,7 @@ def benchmark(
         size = (height, width)
         _predictions(names, engines.split(","), size, rounds, memory, as_json, report, picture, by_engine)
     else:
-        raise AanetError(f"The presets are 'paper' and 'scaling', not {preset!r}.")
+        raise InputError(f"The presets are 'paper' and 'scaling', not {preset!r}.")
 
 
 def _predictions(
@@ -108,7 +108,7 @@ def _predictions(
         zoo.card(name)
     for engine in engines:
         if engine not in ENGINES:
-            raise AanetError(f"There is no engine {engine!r} to measure; there are: {', '.join(ENGINES)}.")
+            raise InputError(f"There is no engine {engine!r} to measure; there are: {', '.join(ENGINES)}.")
     # Per network and engine: preparing, the warm-up and the rounds; per network: its memory.
     total = len(names) * (len(engines) * (rounds + 2) + 1)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -159,7 +159,7 @@ def _scaling(
 
     zoo.card(name)
     if engine not in ("torch", "openvino"):
-        raise AanetError(f"The cost against size is measured on torch or openvino, not on {engine!r}.")
+        raise InputError(f"The cost against size is measured on torch or openvino, not on {engine!r}.")
     with Console(stderr=True, quiet=as_json).status("measuring") as status:
         points = measure_scaling(name, engine, rounds, observe=status.update)
     text = json.dumps([asdict(point) for point in points], indent=2)

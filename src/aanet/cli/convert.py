@@ -23,13 +23,13 @@ def convert(
     """Recognize the network in a checkpoint and write it as safetensors that describe themselves."""
     import torch
 
-    from aanet.errors import AanetError
+    from aanet.errors import WriteError
     from aanet.models import zoo
     from aanet.models.weights import checkpoint
 
     target = output or file.with_suffix(".safetensors")
     if target.exists() and not overwrite:
-        raise AanetError(
+        raise WriteError(
             f"{target} exists already; name another with --output or replace it with --overwrite."
         )
     stored = checkpoint.read(file)

@@ -30,7 +30,7 @@ def demo(
     names = ["sgbm", *(name for name in ("stereonet_aa", "aanet") if name in bundled_names())]
     results = {}
     for name in names:
-        results[name] = StereoMatcher(name)(sample.left, sample.right, camera=MOTORCYCLE_CAMERA)
+        results[name] = StereoMatcher(name)(sample.left, sample.right, calibration=MOTORCYCLE_CAMERA)
     scores = {name: _score(result, sample) for name, result in results.items()}
     best = names[-1]
     files = [output / "left.png", output / "right.png", output / "calib.json", output / "panel.png"]

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from aanet.cli.data_check import NAMES
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,18 +80,19 @@ def evaluate(
 def _matcher(name: str, max_disparity: int | None, engine: str | None) -> Matcher:
     from aanet.matcher import StereoMatcher
 
+    engine = None if name == "sgbm" else engine  # it stands beside the networks and has no engine to choose
     return partial(StereoMatcher(name, engine=engine, max_disparity=max_disparity), inspect=False)
 
 
 def _only(models: list[str]) -> str:
     if len(models) != 1:
-        raise AanetError(f"A submission holds the results of one model; got {', '.join(models)}.")
+        raise InputError(f"A submission holds the results of one model; got {', '.join(models)}.")
     return models[0]
 
 
 def _require_truth(pairs: StereoDataset) -> None:
     if len(pairs) and pairs.pairs[0].disparity is None:
-        raise AanetError(
+        raise InputError(
             f"The split {pairs.split!r} of {pairs.name} has no ground truth; evaluate another one, or write "
             "--submission for the benchmark's server."
         )

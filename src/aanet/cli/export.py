@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.export.exporting import Report
@@ -47,7 +47,7 @@ def export(
     sizes it takes in its own metadata.  `aanet predict LEFT RIGHT --model FILE` runs it.
     """
     if (height is None) != (width is None):
-        raise AanetError("Give both --height and --width for one size, or neither for every size.")
+        raise InputError("Give both --height and --width for one size, or neither for every size.")
     size = None if height is None or width is None else (height, width)
     from rich.console import Console
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.evaluation.sampling_points import SamplingPoints
@@ -57,7 +57,7 @@ def figure(
 def _pixel(text: str) -> tuple[int, int]:
     parts = text.split(",")
     if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise AanetError(f"A pixel is given as X,Y in whole numbers, as in 320,240; got {text!r}.")
+        raise InputError(f"A pixel is given as X,Y in whole numbers, as in 320,240; got {text!r}.")
     return int(parts[0]), int(parts[1])
 
 

@@ -23,7 +23,7 @@ from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.serve import serve
 from aanet.cli.train import train
-from aanet.errors import AanetError
+from aanet.errors import AanetError, MissingExtraError
 from aanet.version import __version__
 
 # Packages that only some commands need, and which extra brings them.
@@ -76,17 +76,24 @@ def version(
 def main() -> None:
     """Run the command; what the user can mend is one sentence on stderr and exit code 2."""
     try:
-        app()
+        _run()
     except AanetError as error:
         sys.exit(_fail(str(error)))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.exit(_fail(f"{where}{(error.strerror or str(error)).lower()}."))
+
+
+def _run() -> None:
+    try:
+        app()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        sys.exit(_fail(f"This command needs {package}: pip install 'aanet[{EXTRAS[package]}]' brings it."))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        sys.exit(_fail(f"{where}{(error.strerror or str(error)).lower()}."))
+        extra = EXTRAS[package]
+        message = f"This command needs {package}: pip install 'aanet[{extra}]' brings it."
+        raise MissingExtraError(message) from error
 
 
 def _fail(message: str) -> int:

@@ -6,21 +6,20 @@ import json
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from aanet.errors import AanetError
+from aanet import outputs
+from aanet.errors import AanetError, InputError, WriteError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aanet.geometry.camera import StereoCamera
-    from aanet.io.images import AnyImage
+    from aanet.geometry.rectification import Calibration
+    from aanet.inference.options import MatchOptions
     from aanet.io.pairs import Pair, Pairs
-    from aanet.matcher import StereoMatcher, TileChoice
+    from aanet.matcher import StereoMatcher
 
 _SHOWN_WARNINGS = 20  # of thousands of pairs; --json has them all
 
@@ -38,8 +37,8 @@ def predict(
     save: Annotated[
         str,
         typer.Option(
-            help="What to write: disparity, color, depth, depth_color, ply, confidence, occlusion, "
-            "right_disparity, panel; with a suffix for another format (disparity.pfm, depth.npy)."
+            help="What to write, separated by commas, with a suffix for another format than the first "
+            f"(disparity.pfm, depth.npy). {outputs.describe('--calib', '--check')}."
         ),
     ] = "disparity,color",
     model: Annotated[
@@ -95,10 +94,21 @@ def predict(
     A pair that cannot be matched is reported and skipped; the exit code is 2 if there was one.
     """
     wanted = _outputs(save, calib is not None, check)
+    from aanet.inference.options import MatchOptions
     from aanet.io.pairs import find_pairs
 
-    pairs, pieces = find_pairs(left, right), _tile(tile)
-    prepare = _calibration(calib, calib_right, meters_per_unit)
+    pairs = find_pairs(left, right)
+    options = MatchOptions.of(
+        None,
+        {
+            "scale": "auto" if scale is None else scale,
+            "check": check,
+            "tile": tile,
+            "finish": finish,
+            "strict": strict,
+        },
+    )
+    calibration = _calibration(calib, calib_right, meters_per_unit)
     with Console(stderr=True).status("Opening the network; the first time it is converted …"):
         from aanet.matcher import StereoMatcher
 
@@ -111,13 +121,7 @@ def predict(
             device=device,
             threads=threads,
         )
-    options = {
-        "scale": "auto" if scale is None else scale,
-        "check": check,
-        "tile": pieces,
-        "finish": finish,
-    }
-    job = _Job(matcher, output, wanted, prepare, strict, resume, options)
+    job = _Job(matcher, output, wanted, calibration, resume, options)
     summary = _run(job, pairs)
     _report(summary, matcher, output, as_json)
     if summary.interrupted:
@@ -133,23 +137,18 @@ class _Job:
     matcher: StereoMatcher
     folder: Path
     outputs: list[str]
-    prepare: Callable[[AnyImage, AnyImage], tuple[AnyImage, AnyImage, StereoCamera | None]]
-    strict: bool
+    calibration: Calibration | None
     resume: bool
-    options: dict[str, Any]
+    options: MatchOptions
 
     def files(self, pair: Pair) -> list[Path]:
-        from aanet.result import file_name
-
-        return [self.folder / f"{pair.name}_{file_name(output)}" for output in self.outputs]
+        names = [outputs.find(output).file_name for output in self.outputs]
+        return [self.folder / f"{pair.name}_{name}" for name in names]
 
     def run(self, pair: Pair) -> _Done:
         if self.resume and all(file.is_file() for file in self.files(pair)):
             return _Done(pair.name, skipped=True)
-        left, right, camera = self.prepare(*pair.load())
-        if self.strict:
-            _refuse_warnings(left, right)
-        result = self.matcher(left, right, camera=camera, inspect=not self.strict, **self.options)
+        result = self.matcher(*pair.load(), calibration=self.calibration, options=self.options)
         files = result.save(self.folder, *self.outputs, name=pair.name)
         return _Done(pair.name, [str(file) for file in files], result.seconds, result.warnings)
 
@@ -206,9 +205,9 @@ def _attempt(job: _Job, pair: Pair) -> _Done:
     """One bad pair must not stop the others; a disk that takes no more files must."""
     try:
         return job.run(pair)
+    except WriteError:
+        raise
     except AanetError as error:
-        if isinstance(error.__cause__, OSError) and str(error).startswith("Cannot write"):
-            raise
         return _Done(pair.name, error=" ".join(str(error).split()))
 
 
@@ -238,51 +237,23 @@ def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bo
 
 def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
     """The things to write, checked before any work is done."""
-    from aanet.result import NEEDS_CAMERA, NEEDS_CHECK, file_name
-
     wanted = [word.strip() for word in save.split(",") if word.strip()]
     if not wanted:
-        raise AanetError("There is nothing to save: --save is empty.")
+        raise InputError("There is nothing to save: --save is empty.")
     for output in wanted:
-        file_name(output)  # refuses what it does not know
-        kind = output.partition(".")[0]
-        if kind in NEEDS_CAMERA and not has_camera:
-            raise AanetError(f"Saving {kind} needs a calibration: give --calib FILE.")
-        if kind in NEEDS_CHECK and not check:
-            raise AanetError(f"Saving {kind} needs the left-right check: give --check.")
+        needs = outputs.find(output).output.needs  # refuses what it does not know
+        if needs == "camera" and not has_camera:
+            raise InputError(f"Saving {output} needs a calibration: give --calib FILE.")
+        if needs == "check" and not check:
+            raise InputError(f"Saving {output} needs the left-right check: give --check.")
     return wanted
 
 
-def _tile(text: str) -> TileChoice:
-    from aanet.inference.tiling import Tile
-
-    if text == "auto":
-        return "auto"
-    if text == "none":
-        return None
-    sides = text.lower().replace("×", "x").split("x")
-    if len(sides) > 2 or not all(side.isdigit() for side in sides):
-        raise AanetError(f"--tile is auto, none, or HEIGHTxWIDTH in pixels, as in 1024x1536; got {text!r}.")
-    return Tile(int(sides[0]), int(sides[-1]))
-
-
-def _calibration(
-    path: Path | None, right_path: Path | None, meters_per_unit: float
-) -> Callable[[AnyImage, AnyImage], tuple[AnyImage, AnyImage, StereoCamera | None]]:
-    """Return what brings a pair as read to a rectified one with its camera."""
+def _calibration(path: Path | None, right_path: Path | None, meters_per_unit: float) -> Calibration | None:
     if path is None:
-        return lambda left, right: (left, right, None)
-    from aanet.geometry.calibration import StereoRectifier, load_calibration
+        if right_path is not None or meters_per_unit != 1:
+            raise InputError("--calib-right and --meters-per-unit need a calibration: give --calib FILE.")
+        return None
+    from aanet.geometry.calibration import load_calibration
 
-    calibration = load_calibration(path, right_path, meters_per_unit=meters_per_unit)
-    if isinstance(calibration, StereoRectifier):
-        return lambda left, right: (*calibration(left, right), calibration.camera)
-    return lambda left, right: (left, right, calibration)
-
-
-def _refuse_warnings(left: AnyImage, right: AnyImage) -> None:
-    from aanet.inference.pair_checks import check_pair
-
-    findings = check_pair(left, right)
-    if findings:
-        raise AanetError(" ".join(finding.message for finding in findings))
+    return load_calibration(path, right_path, meters_per_unit=meters_per_unit)

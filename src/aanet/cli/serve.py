@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import typer
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -41,7 +41,7 @@ def serve(
     """Open a page for stereo in the browser, and the HTTP API behind it."""
     local = host in _LOOPBACK
     if not local and not token:
-        raise AanetError(
+        raise InputError(
             f"--host {host} lets other machines in, so it needs --token: without one, anybody who reaches "
             "the port could use it."
         )

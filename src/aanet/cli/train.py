@@ -38,7 +38,7 @@ def train(
 
     from rich.console import Console
 
-    from aanet.errors import AanetError
+    from aanet.errors import InputError
     from aanet.training.checkpoint import checkpoints
     from aanet.training.recipe import load_recipe
 
@@ -47,7 +47,7 @@ def train(
     loaded = load_recipe(recipe, [*(overrides or []), *brief])
     folder = out or Path("runs") / recipe.stem
     if checkpoints(folder / "checkpoints") and not resume and not dry_run:
-        raise AanetError(
+        raise InputError(
             f"{folder} already holds a run: add --resume to go on with it, or choose another --out."
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from aanet.engines.bf16_support import bf16_support
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
 
@@ -54,6 +54,10 @@ def open_engine(
     if model == "sgbm":
         from aanet.engines.sgbm import SgbmEngine
 
+        if weights is not None or engine is not None or device not in (None, "cpu") or precision == "bf16":
+            raise UnsupportedError(
+                "sgbm is OpenCV's own: weights, engine, device and precision do not apply; leave them out."
+            )
         return SgbmEngine(max_disparity or 192)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
     _ask_about_bf16(engine or default_engine(device), precision, device, from_file)
@@ -110,7 +114,7 @@ def _open(
     threads: int | None,
 ) -> Engine:
     if engine == "openvino" and device not in (None, "cpu"):
-        raise AanetError(f"The engine openvino runs on the cpu; for the device {device} use torch.")
+        raise UnsupportedError(f"The engine openvino runs on the cpu; for the device {device} use torch.")
     unavailable = ""
     if (engine or default_engine(device)) == "openvino":
         from aanet.engines.openvino.engine import OpenVINOEngine

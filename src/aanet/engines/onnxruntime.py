@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from aanet.engines.openvino.engine import threads_of_environment
-from aanet.errors import AanetError
+from aanet.errors import AanetError, MissingExtraError
 from aanet.inference import memory
 from aanet.inference.description import Description, parse
 from aanet.inference.spec import Maps
@@ -16,7 +16,7 @@ from aanet.typing import FloatMap
 try:
     import onnxruntime
 except ImportError as error:
-    raise AanetError(
+    raise MissingExtraError(
         "An .onnx file needs ONNX Runtime, which is not installed; get it with `pip install aanet[export]`."
     ) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +14,8 @@ from aanet.errors import AanetError
 from aanet.evaluation.evaluate import Matcher, run_matcher
 from aanet.evaluation.metrics import fill_holes
 from aanet.io.atomic import atomic_path
-from aanet.io.disparity import write_disparity
+from aanet.io.disparity import encode_disparity
 from aanet.io.images import PathLike
-from aanet.typing import FloatMap
 
 Advance = Callable[[], None]
 
@@ -60,17 +58,11 @@ def write_submission(
                 names = {"folder": pair.left.parent.parent.name, "key": pair.key, "method": method}
                 disparity = fill_holes(matched.disparity)[0] if form.dense else matched.disparity
                 name = form.disparity.format(**names)
-                archive.writestr(name, _encode(disparity, Path(name).suffix))
+                known = np.where(disparity >= 0, disparity, np.float32(np.nan))
+                archive.writestr(name, encode_disparity(known, Path(name).suffix, name))
                 if form.time is not None:
                     archive.writestr(form.time.format(**names), form.time_text.format(seconds=seconds) + "\n")
                 count += 1
                 if advance is not None:
                     advance()
     return count
-
-
-def _encode(disparity: FloatMap, suffix: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"map{suffix}"
-        write_disparity(path, np.where(disparity >= 0, disparity, np.float32(np.nan)))
-        return path.read_bytes()

@@ -12,7 +12,7 @@ from aanet.engines.exported import open_exported
 from aanet.engines.graph import facts_of
 from aanet.engines.openvino.conversion import GRAPH_DEPENDS_ON_SIZE
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError
+from aanet.errors import AanetError, MissingExtraError
 from aanet.export.parity import Parity, compare
 from aanet.export.recording import least_side, simplified
 from aanet.inference.description import Description
@@ -138,7 +138,9 @@ def _writer(file_format: str) -> Callable[[StereoNetwork, Description, Path], No
     if file_format == "onnx":
         for package in ("onnx", "onnxscript", "onnxruntime"):
             if importlib.util.find_spec(package) is None:
-                raise AanetError(f"ONNX needs the package {package}: `pip install aanet[export]` brings it.")
+                raise MissingExtraError(
+                    f"ONNX needs the package {package}: `pip install aanet[export]` brings it."
+                )
         from aanet.export.onnx_export import write_onnx
 
         return write_onnx

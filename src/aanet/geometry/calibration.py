@@ -8,17 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError
 from aanet.geometry.camera import JSON_FORMAT, StereoCamera
-from aanet.io.images import AnyImage, PathLike, read_bytes
-
-Matrix = NDArray[np.float64]
+from aanet.geometry.rectification import Calibration, Matrix, RawCalibration
+from aanet.io.images import PathLike, read_bytes
 
 _KNOWN = (
     "KITTI (calib.txt, calib_cam_to_cam.txt), Middlebury (calib.txt), an OpenCV FileStorage (YAML, XML or "
@@ -35,132 +32,78 @@ _OPENCV_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class RawCalibration:
-    """What `cv2.stereoCalibrate` finds: two lenses, and how the right camera stands to the left one."""
-
-    left_matrix: Matrix  # [3, 3]
-    left_distortion: Matrix  # [N, 1]
-    right_matrix: Matrix  # [3, 3]
-    right_distortion: Matrix  # [N, 1]
-    rotation: Matrix  # [3, 3], from the left camera's frame to the right one's
-    translation: Matrix  # [3, 1], meters
-
-
-class StereoRectifier:
-    """Turns raw pairs into rectified ones; `camera` is the geometry of what comes out."""
-
-    def __init__(self, raw: RawCalibration, width: int, height: int) -> None:
-        x, y = np.abs(raw.translation[:2, 0])
-        if y > x:
-            raise AanetError(f"One camera stands above the other ({y:.3g} m); they must stand side by side.")
-        left = (raw.left_matrix, raw.left_distortion)
-        right = (raw.right_matrix, raw.right_distortion)
-        size = (width, height)
-        left_turn, right_turn, left_projection, right_projection, *_ = cv2.stereoRectify(
-            *left, *right, size, raw.rotation, raw.translation, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0
-        )
-        self.camera = _from_projections(
-            np.asarray(left_projection, np.float64), np.asarray(right_projection, np.float64), width, height
-        )
-        self._maps = [
-            cv2.initUndistortRectifyMap(*lens, turn, projection, size, cv2.CV_32FC1)
-            for lens, turn, projection in (
-                (left, left_turn, left_projection),
-                (right, right_turn, right_projection),
-            )
-        ]
-
-    def __call__(self, left: AnyImage, right: AnyImage) -> tuple[AnyImage, AnyImage]:
-        """Rectify one raw pair of the calibrated size, any type and number of channels."""
-        expected = (self.camera.height, self.camera.width)
-        for side, image in (("left", left), ("right", right)):
-            if image.shape[:2] != expected:
-                raise AanetError(
-                    f"The calibration is for {expected[1]}×{expected[0]} images; "
-                    f"the {side} one has {image.shape[1]}×{image.shape[0]}."
-                )
-        first, second = (
-            cv2.remap(image, *maps, cv2.INTER_LINEAR)
-            for image, maps in zip((left, right), self._maps, strict=True)
-        )
-        return first, second
-
-
 def load_calibration(
     path: PathLike,
     right_path: PathLike | None = None,
+    *,
     size: tuple[int, int] | None = None,
     meters_per_unit: float = 1.0,
-) -> StereoCamera | StereoRectifier:
-    """A camera, or a rectifier when the file describes a raw pair.
+) -> Calibration:
+    """Read a calibration of any kind that is known here.
 
     Args:
         path: The file, or that of the left camera, or OpenCV's intrinsics.
         right_path: That of the right camera (ROS), or OpenCV's extrinsics.
-        size: Width and height of the images, for files of OpenCV that do not say.
+        size: Width and height of the images, for files of OpenCV that do not say; a matcher takes it from
+            the images.
         meters_per_unit: Length unit of an OpenCV calibration: that of its chessboard's squares.
     """
-    text = _read_text(path)
-    right = None if right_path is None else _read_text(right_path)
-    name = str(path)
+    return parse_calibration(
+        read_bytes(path, "a calibration file"),
+        None if right_path is None else read_bytes(right_path, "a calibration file"),
+        names=(str(path), str(right_path)),
+        size=size,
+        meters_per_unit=meters_per_unit,
+    )
+
+
+def parse_calibration(
+    content: bytes | str,
+    right_content: bytes | str | None = None,
+    *,
+    names: tuple[str, str] = ("The calibration", "The right calibration"),
+    size: tuple[int, int] | None = None,
+    meters_per_unit: float = 1.0,
+) -> Calibration:
+    """As `load_calibration`, from the content of the files; `names` is what messages call them."""
+    if not meters_per_unit > 0:
+        raise InputError(f"The unit of a calibration must be a positive number; got {meters_per_unit}.")
+    text, name = _as_text(content), names[0]
+    right = None if right_content is None else _as_text(right_content)
     if _is_opencv(text):
-        fields = {**_read_opencv(text, name), **(_read_opencv(right, str(right_path)) if right else {})}
-        return _from_opencv(fields, name, size, meters_per_unit)
+        fields = {**_read_opencv(text, name), **(_read_opencv(right, names[1]) if right else {})}
+        return Calibration(_from_opencv(fields, name, size, meters_per_unit))
+    if meters_per_unit != 1:
+        raise InputError(f"{name} has its own length unit; one can be given for files of OpenCV only.")
     if re.search(r"^\s*(projection_matrix|P):", text, re.MULTILINE):
         if right is None:
-            raise AanetError(f"{name} is a ROS camera_info of one camera; give the other camera's file too.")
-        return _from_ros(text, right, name, str(right_path))
+            raise InputError(f"{name} is a ROS camera_info of one camera; give the other camera's file too.")
+        return Calibration(_from_ros(text, right, *names))
     if right is not None:
-        raise AanetError(f"{name} describes both cameras; a second calibration file is not expected.")
+        raise InputError(f"{name} describes both cameras; a second calibration file is not expected.")
     if text.lstrip().startswith("{"):
-        return _from_json(text, name)
+        return Calibration(_from_json(text, name))
     if re.search(r"^cam0\s*=", text, re.MULTILINE):
-        return _from_middlebury(text, name)
+        return Calibration(_from_middlebury(text, name))
     if re.search(r"^P(_rect_0)?\d:", text, re.MULTILINE):
-        return _from_kitti(text, name)
-    raise AanetError(f"{name} is not a calibration that we know; expected {_KNOWN}.")
-
-
-def _from_projections(left: Matrix, right: Matrix, width: int | None, height: int | None) -> StereoCamera:
-    """From two 3×4 projections K [I | t]; the top right entry is fx · tx, and tx = −baseline on the right."""
-    fx = float(left[0, 0])
-    baseline = float(left[0, 3] - right[0, 3]) / fx
-    if baseline <= 0:
-        raise AanetError(
-            f"The second camera stands {-baseline:.4g} m to the left of the first; give the left one first."
-        )
-    if abs(right[0, 0] - fx) > 1e-3 * fx or abs(right[1, 2] - left[1, 2]) > 0.5:
-        raise AanetError(
-            "The two projection matrices differ in focal length or in the row of the principal point; "
-            "expected those of a rectified pair."
-        )
-    return StereoCamera(
-        fx=fx,
-        fy=float(left[1, 1]),
-        cx=float(left[0, 2]),
-        cy=float(left[1, 2]),
-        cx_right=float(right[0, 2]),
-        baseline_m=baseline,
-        width=width,
-        height=height,
-    )
+        return Calibration(_from_kitti(text, name))
+    raise ReadError(f"{name} is not a calibration that we know; expected {_KNOWN}.")
 
 
 def _from_json(text: str, name: str) -> StereoCamera:
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
-        raise AanetError(f"{name} is not valid JSON: {error.msg} in line {error.lineno}.") from error
+        raise ReadError(f"{name} is not valid JSON: {error.msg} in line {error.lineno}.") from error
     except RecursionError as error:
-        raise AanetError(f"{name} is JSON nested too deeply to be a camera.") from error
+        raise ReadError(f"{name} is JSON nested too deeply to be a camera.") from error
     if content.pop("format", None) != JSON_FORMAT:
-        raise AanetError(f'{name} is JSON, but not a camera of ours: expected "format": "{JSON_FORMAT}".')
+        raise ReadError(f'{name} is JSON, but not a camera of ours: expected "format": "{JSON_FORMAT}".')
     needed, optional = ("fx", "cx", "cy", "baseline_m"), ("width", "height", "cx_right", "fy")
     numbers = [key for key, value in content.items() if isinstance(value, (int, float))]
     absent = [key for key, value in content.items() if value is None and key in optional]
     if not set(needed) <= set(numbers) or not set(content) == {*numbers, *absent} <= {*needed, *optional}:
-        raise AanetError(
+        raise ReadError(
             f"{name}: expected the numbers {', '.join(needed)}, and perhaps {', '.join(optional)}; "
             f"got {', '.join(content)}."
         )
@@ -174,11 +117,11 @@ def _from_kitti(text: str, name: str) -> StereoCamera:
     pair = [lines.get(f"{prefix}{number}", "") for number in (2, 3)]
     projections = [_numbers(line) for line in pair]
     if any(len(values) != 12 for values in projections):
-        raise AanetError(f"{name}: expected twelve numbers after {prefix}2 and after {prefix}3.")
+        raise ReadError(f"{name}: expected twelve numbers after {prefix}2 and after {prefix}3.")
     size = _numbers(lines.get("S_rect_02", ""))
     width, height = (int(size[0]), int(size[1])) if len(size) == 2 else (None, None)
     left, right = (np.array(values).reshape(3, 4) for values in projections)
-    return _from_projections(left, right, width, height)
+    return StereoCamera.from_projections(left, right, width, height)
 
 
 def _from_middlebury(text: str, name: str) -> StereoCamera:
@@ -187,7 +130,7 @@ def _from_middlebury(text: str, name: str) -> StereoCamera:
     wanted = ("cam0", "doffs", "baseline", "width", "height")
     numbers = {key: _numbers(fields.get(key, "")) for key in wanted}
     if [len(numbers[key]) for key in wanted] != [9, 1, 1, 1, 1]:
-        raise AanetError(f"{name}: expected Middlebury's cam0 (3×3), doffs, baseline, width and height.")
+        raise ReadError(f"{name}: expected Middlebury's cam0 (3×3), doffs, baseline, width and height.")
     matrix = np.array(numbers["cam0"]).reshape(3, 3)
     return StereoCamera(
         fx=float(matrix[0, 0]),
@@ -208,11 +151,11 @@ def _from_ros(left: str, right: str, left_name: str, right_name: str) -> StereoC
         block = re.search(r"^(?:projection_matrix|P):(.*?)(?=^[A-Za-z]|\Z)", text, re.MULTILINE | re.DOTALL)
         values = _numbers(re.split(r"data:", block[1])[-1]) if block else []
         if len(values) != 12:
-            raise AanetError(f"{name}: expected a ROS camera_info with twelve numbers in projection_matrix.")
+            raise ReadError(f"{name}: expected a ROS camera_info with twelve numbers in projection_matrix.")
         projections.append(np.array(values).reshape(3, 4))
     sizes = [re.search(rf"^(?:image_)?{side}:\s*(\d+)", left, re.MULTILINE) for side in ("width", "height")]
     width, height = (None if found is None else int(found[1]) for found in sizes)
-    return _from_projections(projections[0], projections[1], width, height)
+    return StereoCamera.from_projections(projections[0], projections[1], width, height)
 
 
 def _is_opencv(text: str) -> bool:
@@ -227,13 +170,13 @@ def _read_opencv(text: str, name: str) -> dict[str, Matrix]:
         nodes = {key: storage.getNode(key) for key in names}
         fields = {key: node.mat() if node.isMap() else node.real() for key, node in nodes.items()}
     except (cv2.error, SystemError) as error:
-        raise AanetError(f"{name} looks like an OpenCV FileStorage but cannot be parsed.") from error
+        raise ReadError(f"{name} looks like an OpenCV FileStorage but cannot be parsed.") from error
     return {key: np.asarray(value, np.float64) for key, value in fields.items() if value is not None}
 
 
 def _from_opencv(
     fields: Mapping[str, Matrix], name: str, size: tuple[int, int] | None, meters_per_unit: float
-) -> StereoCamera | StereoRectifier:
+) -> StereoCamera | RawCalibration:
     found = {
         part: next((fields[key] for key in keys if key in fields), None)
         for part, keys in _OPENCV_NAMES.items()
@@ -241,24 +184,24 @@ def _from_opencv(
     width, height = size or _opencv_size(fields)
     missing = [_OPENCV_NAMES[part][0] for part, value in found.items() if value is None]
     if not missing:
-        if width is None or height is None:
-            raise AanetError(f"{name} does not state its image size (image_width, image_height); give it.")
         values = {part: value for part, value in found.items() if value is not None}
-        return StereoRectifier(_raw(values, name, meters_per_unit), width, height)
+        return _raw(values, name, meters_per_unit, width, height)
     if "P1" in fields and "P2" in fields:
         left, right = (fields[key].copy() for key in ("P1", "P2"))
         left[0, 3], right[0, 3] = left[0, 3] * meters_per_unit, right[0, 3] * meters_per_unit
-        return _from_projections(left, right, width, height)
-    raise AanetError(f"{name}: expected what cv2.stereoCalibrate gives, but {', '.join(missing)} is missing.")
+        return StereoCamera.from_projections(left, right, width, height)
+    raise ReadError(f"{name}: expected what cv2.stereoCalibrate gives, but {', '.join(missing)} is missing.")
 
 
-def _raw(values: Mapping[str, Matrix], name: str, meters_per_unit: float) -> RawCalibration:
+def _raw(
+    values: Mapping[str, Matrix], name: str, meters_per_unit: float, width: int | None, height: int | None
+) -> RawCalibration:
     for part, entries in (("left_matrix", 9), ("right_matrix", 9), ("rotation", 9), ("translation", 3)):
         if values[part].size != entries:
-            raise AanetError(f"{name}: expected {entries} numbers in {_OPENCV_NAMES[part][0]}.")
+            raise ReadError(f"{name}: expected {entries} numbers in {_OPENCV_NAMES[part][0]}.")
     translation = values["translation"].reshape(3, 1) * meters_per_unit
     if np.linalg.norm(translation) > 10:
-        raise AanetError(
+        raise InputError(
             f"{name}: a baseline of {np.linalg.norm(translation):.4g} m is hardly meant; "
             "if the file is in millimeters, say meters_per_unit=0.001."
         )
@@ -269,6 +212,8 @@ def _raw(values: Mapping[str, Matrix], name: str, meters_per_unit: float) -> Raw
         right_distortion=values["right_distortion"].reshape(-1, 1),
         rotation=values["rotation"].reshape(3, 3),
         translation=translation,
+        width=width,
+        height=height,
     )
 
 
@@ -282,8 +227,8 @@ def _opencv_size(fields: Mapping[str, Matrix]) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _read_text(path: PathLike) -> str:
-    return read_bytes(path, "a calibration file").decode("utf-8", "replace")
+def _as_text(content: bytes | str) -> str:
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else content
 
 
 def _numbers(text: str) -> list[float]:

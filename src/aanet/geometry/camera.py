@@ -7,9 +7,10 @@ import json
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aanet.errors import AanetError
-from aanet.io.atomic import atomic_path
+from aanet.errors import InputError
+from aanet.io.atomic import write_bytes
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap
 
@@ -44,7 +45,7 @@ class StereoCamera:
         for name in ("fx", "fy", "baseline_m", "width", "height"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value > 0):
-                raise AanetError(f"The camera's {name} must be a positive number; got {value}.")
+                raise InputError(f"The camera's {name} must be a positive number; got {value}.")
 
     @property
     def doffs(self) -> float:
@@ -52,21 +53,47 @@ class StereoCamera:
         return 0.0 if self.cx_right is None else self.cx_right - self.cx
 
     @classmethod
-    def load(cls, path: PathLike, right_path: PathLike | None = None) -> StereoCamera:
-        """Read a calibration of any kind that `load_calibration` knows; ROS has one file for each camera.
+    def from_projections(
+        cls,
+        left: NDArray[np.float64],
+        right: NDArray[np.float64],
+        width: int | None = None,
+        height: int | None = None,
+    ) -> StereoCamera:
+        """From two 3×4 projections K [I | t] of a rectified pair, as `cv2.stereoRectify` and KITTI have them.
 
-        For a raw calibration of OpenCV this is the camera of the pair *after* rectification.
+        The top right entry is fx · tx, and tx = −baseline on the right.
         """
-        from aanet.geometry.calibration import StereoRectifier, load_calibration
+        fx = float(left[0, 0])
+        baseline = float(left[0, 3] - right[0, 3]) / fx
+        if baseline <= 0:
+            raise InputError(
+                f"The second camera stands {-baseline:.4g} m to the left of the first; "
+                "give the left one first."
+            )
+        if abs(right[0, 0] - fx) > 1e-3 * fx or abs(right[1, 2] - left[1, 2]) > 0.5:
+            raise InputError(
+                "The two projection matrices differ in focal length or in the row of the principal point; "
+                "expected those of a rectified pair."
+            )
+        return cls(
+            fx=fx,
+            fy=float(left[1, 1]),
+            cx=float(left[0, 2]),
+            cy=float(left[1, 2]),
+            cx_right=float(right[0, 2]),
+            baseline_m=baseline,
+            width=width,
+            height=height,
+        )
 
-        loaded = load_calibration(path, right_path)
-        return loaded.camera if isinstance(loaded, StereoRectifier) else loaded
+    def to_json(self) -> str:
+        """The camera as JSON; `aanet.load_calibration` reads it back exactly."""
+        return json.dumps({"format": JSON_FORMAT, **dataclasses.asdict(self)}, indent=2) + "\n"
 
     def save(self, path: PathLike) -> None:
-        """Write the camera as JSON; `load` reads it back exactly."""
-        content = {"format": JSON_FORMAT, **dataclasses.asdict(self)}
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        """Write the camera as JSON; `aanet.load_calibration` reads it back exactly."""
+        write_bytes(path, self.to_json().encode())
 
     def depth(self, disparity: FloatMap) -> FloatMap:
         """Meters along the optical axis, fx · baseline / (disparity + doffs); NaN where that has no meaning.
@@ -98,7 +125,7 @@ class StereoCamera:
     def resized(self, width: int, height: int) -> StereoCamera:
         """The camera of images scaled to another size (pixel areas stay aligned: x' = (x + ½) s − ½)."""
         if self.width is None or self.height is None:
-            raise AanetError("The calibration does not state its image size, so it cannot follow a resize.")
+            raise InputError("The calibration does not state its image size, so it cannot follow a resize.")
         sx, sy = width / self.width, height / self.height
         return StereoCamera(
             fx=self.fx * sx,
@@ -126,7 +153,7 @@ class StereoCamera:
         """A map of another size has other pixels: depth from it would be wrong without a sign of it."""
         height, width = shape[-2:]
         if (self.width or width, self.height or height) != (width, height):
-            raise AanetError(
+            raise InputError(
                 f"The camera is for images of {self.width}×{self.height} pixels, the map has "
                 f"{width}×{height}; use camera.resized(...) or camera.cropped(...)."
             )

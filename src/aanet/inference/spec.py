@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.inference.postprocess import Handling
 from aanet.typing import FloatMap
 
@@ -48,5 +48,5 @@ class Engine(Protocol):
         """Bytes that a prediction may use."""
 
 
-class EngineUnavailableError(AanetError):
+class EngineUnavailableError(UnsupportedError):
     """An engine cannot run this network here; another one can."""

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from aanet.errors import AanetError
+from aanet.errors import WriteError
 
 
 @contextlib.contextmanager
@@ -16,7 +16,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` on success, remove it on any failure.
 
     The suffix is kept, because image writers choose the format by it.  A full disk or a folder without
-    write permission becomes an `AanetError`, and a file that stood at `path` before is still whole.
+    write permission becomes a `WriteError`, and a file that stood at `path` before is still whole.
     """
     target = Path(path)
     temporary: Path | None = None
@@ -30,10 +30,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise AanetError(f"Cannot write {target}: {reason}.") from error
+        raise WriteError(f"Cannot write {target}: {reason}.") from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def _umask() -> int:

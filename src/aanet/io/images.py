@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.errors import AanetError
-from aanet.io.atomic import atomic_path
+from aanet.errors import InputError, ReadError
+from aanet.io.atomic import write_bytes
 
 AnyImage = NDArray[
     np.integer[Any] | np.floating[Any]
@@ -34,15 +34,15 @@ def read_bytes(path: PathLike, expected: str) -> bytes:
     """The whole content of a file; `expected` ("an image", "a calibration file") goes into the message."""
     path = Path(path)
     if path.is_dir():
-        raise AanetError(f"{path} is a folder; expected {expected}.")
+        raise ReadError(f"{path} is a folder; expected {expected}.")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise AanetError(f"{path} does not exist; expected {expected}.") from None
+        raise ReadError(f"{path} does not exist; expected {expected}.") from None
     except OSError as error:
-        raise AanetError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+        raise ReadError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
     if not data:
-        raise AanetError(f"{path} is empty (0 bytes); expected {expected}.")
+        raise ReadError(f"{path} is empty (0 bytes); expected {expected}.")
     return data
 
 
@@ -51,12 +51,23 @@ def read_image(path: PathLike) -> AnyImage:
     return decode_image(read_bytes(path, "an image"), str(path))
 
 
+def load_image(source: AnyImage | PathLike) -> AnyImage:
+    """The image itself, or that of a path, with one sentence for what is neither."""
+    if isinstance(source, str | os.PathLike):
+        return read_image(source)
+    image = np.asarray(source)
+    if image.ndim not in (2, 3) or image.size == 0 or not np.issubdtype(image.dtype, np.number):
+        what = type(source).__name__ if image.ndim == 0 else f"{image.dtype} {image.shape}"
+        raise InputError(f"Expected an image of shape [H, W] or [H, W, 3], or the path of one; got {what}.")
+    return image
+
+
 def decode_image(data: bytes, name: str) -> AnyImage:
     """As `read_image`, from the bytes of a file; `name` is what messages call it."""
     if not data.startswith(_SIGNATURES):
-        raise AanetError(f"{name} is not an image: its content is {_describe(data)}, whatever its name says.")
+        raise ReadError(f"{name} is not an image: its content is {_describe(data)}, whatever its name says.")
     if not _is_complete(data):
-        raise AanetError(f"{name} is damaged: the image data is cut off or corrupt ({len(data)} bytes).")
+        raise ReadError(f"{name} is damaged: the image data is cut off or corrupt ({len(data)} bytes).")
     log_level = cv2.utils.logging.getLogLevel()
     try:
         cv2.utils.logging.setLogLevel(0)  # the decoder's own complaints would come before our one sentence
@@ -66,7 +77,7 @@ def decode_image(data: bytes, name: str) -> AnyImage:
     finally:
         cv2.utils.logging.setLogLevel(log_level)
     if image is None:
-        raise AanetError(f"{name} is damaged or of a kind that OpenCV cannot decode ({len(data)} bytes).")
+        raise ReadError(f"{name} is damaged or of a kind that OpenCV cannot decode ({len(data)} bytes).")
     return _swap_red_and_blue(image)
 
 
@@ -87,27 +98,25 @@ def encode_image(image: AnyImage, suffix: str) -> bytes:
     """The bytes of a gray, RGB or RGBA image (uint8 or uint16) in the format that `suffix` names."""
     suffix = suffix.lower()
     if suffix not in IMAGE_SUFFIXES:
-        raise AanetError(f"Cannot write images as {suffix!r}; use one of {', '.join(IMAGE_SUFFIXES)}.")
+        raise InputError(f"Cannot write images as {suffix!r}; use one of {', '.join(IMAGE_SUFFIXES)}.")
     if image.dtype not in (np.uint8, np.uint16) or image.ndim not in (2, 3):
-        raise AanetError(f"Expected a uint8 or uint16 image to write; got {image.dtype} {image.shape}.")
+        raise InputError(f"Expected a uint8 or uint16 image to write; got {image.dtype} {image.shape}.")
     if image.dtype == np.uint16 and suffix not in _DEEP_SUFFIXES:
-        raise AanetError(f"{suffix} holds 8 bits a channel; write 16-bit images as .png or .tif.")
+        raise InputError(f"{suffix} holds 8 bits a channel; write 16-bit images as .png or .tif.")
     options = [cv2.IMWRITE_JPEG_QUALITY, 95] if suffix in (".jpg", ".jpeg") else []
     try:
         done, encoded = cv2.imencode(suffix, _swap_red_and_blue(image), options)
     except cv2.error as error:
-        raise AanetError(f"OpenCV cannot write a {image.shape} image as {suffix}: {error.err}.") from error
+        raise InputError(f"OpenCV cannot write a {image.shape} image as {suffix}: {error.err}.") from error
     if not done:
-        raise AanetError(f"OpenCV cannot write a {image.shape} image as {suffix}.")
+        raise InputError(f"OpenCV cannot write a {image.shape} image as {suffix}.")
     return encoded.tobytes()
 
 
 def write_image(path: PathLike, image: AnyImage) -> None:
     """Write a gray, RGB or RGBA image (uint8 or uint16); the suffix chooses the format."""
     # Encoded in memory first: OpenCV's own writer does not report a full disk.
-    encoded = encode_image(image, Path(path).suffix)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(encoded)
+    write_bytes(path, encode_image(image, Path(path).suffix))
 
 
 def _swap_red_and_blue(image: AnyImage) -> AnyImage:
@@ -124,7 +133,7 @@ def _three_channels(image: AnyImage) -> AnyImage:
     if image.ndim == 2:
         image = image[:, :, None]
     if image.ndim != 3 or image.shape[2] not in (1, 3, 4) or 0 in image.shape:
-        raise AanetError(f"Expected an image of shape [H, W], [H, W, 3] or [H, W, 4]; got {image.shape}.")
+        raise InputError(f"Expected an image of shape [H, W], [H, W, 3] or [H, W, 4]; got {image.shape}.")
     if image.shape[2] == 1:
         return np.repeat(image, 3, axis=2)
     return image[:, :, :3]
@@ -136,12 +145,12 @@ def _unit_range(image: AnyImage) -> NDArray[np.float32]:
         unit: NDArray[np.float32] = np.divide(image, largest, dtype=np.float32)
         return unit
     if not np.issubdtype(image.dtype, np.floating):
-        raise AanetError(f"Expected an image of type uint8, uint16 or float; got {image.dtype}.")
+        raise InputError(f"Expected an image of type uint8, uint16 or float; got {image.dtype}.")
     floats = image.astype(np.float32)
     low, high = float(floats.min()), float(floats.max())
     # Interpolation may overshoot a little; 0..255 in floats is a mistake that would go unnoticed.
     if not (low >= -0.1 and high <= 1.1):
-        raise AanetError(f"Expected a float image with values in 0..1; got {low:.4g} to {high:.4g}.")
+        raise InputError(f"Expected a float image with values in 0..1; got {low:.4g} to {high:.4g}.")
     return np.clip(floats, np.float32(0), np.float32(1))
 
 

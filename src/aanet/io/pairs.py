@@ -15,7 +15,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_bytes, read_image
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
@@ -59,10 +59,10 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
     kinds = [_kind(source) for source in (first, second) if source is not None]
     if second is not None:
         if kinds[0] != kinds[1]:
-            raise AanetError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
+            raise InputError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
         return _BOTH[kinds[0]](first, second)
     if kinds[0] not in _ALONE:
-        raise AanetError(f"{first} is {kinds[0]} of one side; give that of the right side too.")
+        raise InputError(f"{first} is {kinds[0]} of one side; give that of the right side too.")
     return _ALONE[kinds[0]](first)
 
 
@@ -82,7 +82,7 @@ def _from_images(left: str, right: str) -> Pairs:
 
 
 def _from_two_tables(left: str, right: str) -> Pairs:
-    raise AanetError(f"A CSV file holds both sides; give {left} or {right} alone.")
+    raise InputError(f"A CSV file holds both sides; give {left} or {right} alone.")
 
 
 def _from_folders(left: str, right: str) -> Pairs:
@@ -99,7 +99,7 @@ def _from_patterns(left: str, right: str) -> Pairs:
         matches = [(wild.fullmatch(Path(file).as_posix()), Path(file)) for file in found]
         sides.append({"/".join(match.groups()): file for match, file in matches if match})
         if not sides[-1]:
-            raise AanetError(f"No file matches {pattern}.")
+            raise InputError(f"No file matches {pattern}.")
     return _match_names(sides[0], sides[1], f"the files of {left} and {right}")
 
 
@@ -124,7 +124,7 @@ def _from_folder(folder: str) -> Pairs:
         if sides[0].keys() & sides[1].keys():
             return _match_names(sides[0], sides[1], f"the images of {folder}")
     expected = "folders left and right, image_2 and image_3, or names such as a_left.png and a_right.png"
-    raise AanetError(f"{folder} holds no pairs among its {len(images)} images; expected {expected}.")
+    raise InputError(f"{folder} holds no pairs among its {len(images)} images; expected {expected}.")
 
 
 def _without_side(path: Path, side: str) -> str | None:
@@ -143,7 +143,7 @@ def _images_in(folder: Path) -> dict[str, Path]:
             blanks = [_without_side(Path(file.name), side) for names in _SIDES for side in names]
             found[next((blank for blank in blanks if blank is not None), file.stem)] = file
     if not found:
-        raise AanetError(f"{folder} holds no images.")
+        raise InputError(f"{folder} holds no images.")
     return found
 
 
@@ -155,7 +155,7 @@ def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pa
     both = [name for name in left if name in right]
     if not both:
         examples = f"{next(iter(left.values())).name} and {next(iter(right.values())).name}"
-        raise AanetError(f"The names of {what} do not match: {examples}, for example, are no pair.")
+        raise InputError(f"The names of {what} do not match: {examples}, for example, are no pair.")
     alone = [
         str(file)
         for one, other in ((left, right), (right, left))
@@ -171,15 +171,15 @@ def _from_table(table: str) -> Pairs:
     text = read_bytes(table, "a CSV file of pairs").decode("utf-8-sig", "replace")
     reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
     if not {"left", "right"} <= set(reader.fieldnames or ()):
-        raise AanetError(f"{table} needs a first line with the columns left and right.")
+        raise ReadError(f"{table} needs a first line with the columns left and right.")
     base = Path(table).parent
     files = []
     for row in reader:
         if not (row["left"] and row["right"]):
-            raise AanetError(f"{table}, line {reader.line_num}: expected a left and a right file.")
+            raise ReadError(f"{table}, line {reader.line_num}: expected a left and a right file.")
         files.append((base / row["left"], base / row["right"]))
     if not files:
-        raise AanetError(f"{table} lists no pairs.")
+        raise ReadError(f"{table} lists no pairs.")
     return _of_files(files)
 
 
@@ -255,10 +255,10 @@ def _frames(video: str) -> Iterator[AnyImage]:
 
 def _open_video(video: str) -> cv2.VideoCapture:
     if not Path(video).is_file():
-        raise AanetError(f"{video} does not exist; expected a video.")
+        raise ReadError(f"{video} does not exist; expected a video.")
     capture = cv2.VideoCapture(video)
     if not capture.isOpened():
-        raise AanetError(f"{video} is damaged or no video that OpenCV can decode.")
+        raise ReadError(f"{video} is damaged or no video that OpenCV can decode.")
     return capture
 
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.errors import AanetError
-from aanet.io.atomic import atomic_path
+from aanet.errors import InputError, ReadError
+from aanet.io.atomic import write_bytes
 from aanet.io.images import PathLike, read_bytes
 
 _FIELDS = ("x", "y", "z", "red", "green", "blue")
@@ -16,14 +16,15 @@ _VERTEX = np.dtype([(name, "<f4" if name in "xyz" else "u1") for name in _FIELDS
 _TYPES = {"float": "f4", "float32": "f4", "double": "f8", "float64": "f8", "uchar": "u1", "uint8": "u1"}
 
 
-def write_ply(path: PathLike, points: NDArray[np.floating], colors: NDArray[np.uint8]) -> int:
-    """Write points ([..., 3] meters) with their RGB ([..., 3]); those that are not finite are left out.
+def write_ply(path: PathLike, points: NDArray[np.floating], colors: NDArray[np.uint8]) -> None:
+    """Write points ([..., 3] meters) with their RGB ([..., 3]); those that are not finite are left out."""
+    write_bytes(path, encode_ply(points, colors))
 
-    Returns:
-        How many points were written.
-    """
+
+def encode_ply(points: NDArray[np.floating], colors: NDArray[np.uint8]) -> bytes:
+    """The bytes of a PLY file, as `write_ply` writes them."""
     if points.shape[-1] != 3 or colors.shape != points.shape or colors.dtype != np.uint8:
-        raise AanetError(
+        raise InputError(
             f"A point cloud needs points [..., 3] and as many uint8 colors; got {points.shape} and "
             f"{colors.shape} of {colors.dtype}."
         )
@@ -40,9 +41,7 @@ def write_ply(path: PathLike, points: NDArray[np.floating], colors: NDArray[np.u
         *(f"property {'float' if name in 'xyz' else 'uchar'} {name}" for name in _FIELDS),
         "end_header\n",
     ]
-    with atomic_path(path) as temporary:
-        temporary.write_bytes("\n".join(header).encode() + vertices.tobytes())
-    return len(vertices)
+    return "\n".join(header).encode() + vertices.tobytes()
 
 
 def read_ply(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
@@ -52,16 +51,16 @@ def read_ply(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
         rb"ply\r?\nformat binary_(little|big)_endian 1\.0\r?\n(.*?)end_header\r?\n", data, re.DOTALL
     )
     if header is None:
-        raise AanetError(f"{path} is not a binary PLY file.")
+        raise ReadError(f"{path} is not a binary PLY file.")
     vertex = re.search(rb"^element vertex (\d+)\s+((?:property .*\s+)+)", header[2], re.MULTILINE)
     properties = re.findall(r"property (\w+) (\w+)", vertex[2].decode("ascii", "replace")) if vertex else []
     order = "<" if header[1] == b"little" else ">"
     kinds = {name: order + _TYPES[kind] for kind, name in properties if kind in _TYPES}
     if vertex is None or len(kinds) < len(properties) or not kinds.keys() >= set(_FIELDS):
-        raise AanetError(f"{path} holds no colored vertices; expected x, y, z, red, green and blue of each.")
+        raise ReadError(f"{path} holds no colored vertices; expected x, y, z, red, green and blue of each.")
     layout, count = np.dtype(list(kinds.items())), int(vertex[1])
     if len(data) - header.end() < count * layout.itemsize:
-        raise AanetError(f"{path} is cut off: {count} points need {count * layout.itemsize} bytes of data.")
+        raise ReadError(f"{path} is cut off: {count} points need {count * layout.itemsize} bytes of data.")
     vertices = np.frombuffer(data, layout, count, header.end())
     columns = [vertices[name] for name in _FIELDS]
     return np.stack(columns[:3], axis=-1).astype(np.float32), np.stack(columns[3:], axis=-1).astype(np.uint8)

@@ -8,10 +8,11 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from aanet import outputs
 from aanet.inference.postprocess import LARGEST_ENLARGEMENT
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
 from aanet.web.errors import ServiceError
-from aanet.web.formats import Format
+from aanet.web.formats import require_known
 from aanet.web.service import MatchRequest, Service
 from aanet.web.workers import stopping
 
@@ -60,15 +61,15 @@ async def disparity(
         ),
     ] = None,
     format: Annotated[  # noqa: A002  # the word that clients write
-        Format,
+        str,
         Query(
-            description="png16, right_disparity: 16 bits, 256 × pixels, 0 unknown.  pfm, npy: float32 px. "
-            "npz: everything.  depth: 16 bits, millimeters.  ply: colored points in meters.  color, "
-            "depth_color, confidence, occlusion, panel: pictures.  json: numbers only.  depth, depth_color "
-            "and ply need calib; occlusion and right_disparity need check.",
-            examples=["pfm"],
+            max_length=100,
+            description="What to answer, with a suffix for another file format than the first.  "
+            f"{outputs.describe('calib', 'check=true')}.",
+            json_schema_extra={"enum": list(outputs.spellings())},
+            examples=["disparity.pfm"],
         ),
-    ] = Format.PNG16,
+    ] = "disparity",
     max_disparity: Annotated[
         int | None,
         Query(
@@ -96,6 +97,7 @@ async def disparity(
 
     The response is the file itself; warnings about the pair and timing are in its headers.
     """
+    require_known(format)
     match_request = MatchRequest(format, max_disparity, scale, check)
     return await service.match(request, service.catalog.find(model), match_request)
 

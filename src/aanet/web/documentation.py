@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from aanet.outputs import OUTPUTS
 from aanet.web.formats import Summary
 
 DESCRIPTION = """\
 A rectified pair of images in; disparity, depth in meters and a point cloud out.
 
     curl -F left=@left.png -F right=@right.png -o disparity.pfm \\
-        "http://127.0.0.1:8000/api/v1/disparity?format=pfm"
+        "http://127.0.0.1:8000/api/v1/disparity?format=disparity.pfm"
 
 Every error is `{"code": …, "message": …}`: a word for programs and one sentence for people.
 503 has `Retry-After`: the same request may succeed then."""
@@ -175,8 +176,8 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def responses() -> dict[int | str, dict[str, Any]]:
     """All responses of `POST /disparity`."""
-    binary = ("image/png", "image/x-portable-floatmap", "application/octet-stream", "application/zip")
-    content: dict[str, Any] = {kind: {"schema": _BINARY} for kind in (*binary, "application/x-ply")}
+    types = {each.media_type for output in OUTPUTS.values() for each in output.types}
+    content: dict[str, Any] = {kind: {"schema": _BINARY} for kind in sorted(types - {"application/json"})}
     content["application/json"] = {"example": _SUMMARY_EXAMPLE}
     success = {
         "description": "The result in the asked format.",

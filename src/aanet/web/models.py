@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
 from aanet.matcher import StereoMatcher
 from aanet.models.weights import files
 from aanet.web.errors import ServiceError, unusable
@@ -79,7 +79,7 @@ class Catalog:
         sources = settings.models or default_models()
         named = {_public_name(source): source for source in sources}
         if len(named) < len(sources):
-            raise AanetError(f"Two models would have one name: {', '.join(map(_public_name, sources))}.")
+            raise InputError(f"Two models would have one name: {', '.join(map(_public_name, sources))}.")
         for source in sources:
             if source != "sgbm":
                 files.find(source)

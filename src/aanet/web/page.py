@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import mimetypes
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from aanet.geometry.camera import JSON_FORMAT
 from aanet.web.errors import ServiceError
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -69,9 +66,8 @@ def _motorcycle_files() -> dict[str, bytes]:
     from aanet.io.images import encode_image
 
     sample = motorcycle()
-    camera = {"format": JSON_FORMAT, **asdict(MOTORCYCLE_CAMERA)}
     return {
         "left.png": encode_image(sample.left, ".png"),
         "right.png": encode_image(sample.right, ".png"),
-        "calib.json": json.dumps(camera).encode(),
+        "calib.json": MOTORCYCLE_CAMERA.to_json().encode(),
     }

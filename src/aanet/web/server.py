@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import uvicorn
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.web.app import create_app
 from aanet.web.service import Service
 from aanet.web.settings import Settings
@@ -65,4 +65,4 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=256)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise AanetError(f"Cannot listen at {host}, port {port}: {reason}; choose another --port.") from error
+        raise InputError(f"Cannot listen at {host}, port {port}: {reason}; choose another --port.") from error

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from aanet.errors import AanetError
 from aanet.web.errors import ServiceError, busy, unusable
-from aanet.web.formats import Encoded, Format, describe_camera, encode, require_possible
+from aanet.web.formats import Encoded, encode, require_possible
 from aanet.web.metrics import Metrics
 from aanet.web.models import Catalog, ServedModel
 from aanet.web.responses import MatchResponse
@@ -32,7 +32,7 @@ _Done = tuple[Encoded, dict[str, str]]  # the body of a response, and its header
 class MatchRequest:
     """What a client asks for in the query."""
 
-    format: Format
+    format: str
     max_disparity: int | None
     scale: float | None  # None: as suits the model
     check: bool
@@ -80,7 +80,7 @@ class Service:
             raise ServiceError(408, "too_slow", message) from None
 
     def _require_affordable(self, pair: UploadedPair, match_request: MatchRequest) -> None:
-        require_possible(match_request.format, pair.camera is not None, match_request.check)
+        require_possible(match_request.format, pair.calibration is not None, match_request.check)
         pixels = pair.width * pair.height * (match_request.scale or 1.0) ** 2
         if pixels > self.settings.max_pixels:
             limit = f"{self.settings.max_pixels / 1e6:g}"
@@ -129,7 +129,7 @@ def _match(
         moments.append(time.perf_counter())
         suits = matcher.facts.handling.scale_for(pair.width)
         scale = asked.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
-        result = matcher(left, right, camera=pair.camera, scale=scale, check=asked.check)
+        result = matcher(left, right, calibration=pair.calibration, scale=scale, check=asked.check)
     except AanetError as error:
         raise unusable("cannot_match", str(error)) from None
     moments.append(time.perf_counter())
@@ -139,12 +139,11 @@ def _match(
     model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + asked.check))
     spans = [1000 * (after - before) for before, after in pairwise(moments)]
     names = ("queue", "decode", "match", "encode")
-    camera = describe_camera(result)
     return encoded, {
         "Aanet-Model": model.name,
         "Aanet-Engine": result.engine.encode("ascii", "replace").decode(),
         "Aanet-Warnings": json.dumps(result.warnings),
-        "Aanet-Camera": "null" if camera is None else camera.model_dump_json(),
+        "Aanet-Camera": json.dumps(None if result.camera is None else asdict(result.camera)),
         "Server-Timing": ", ".join(f"{n};dur={span:.1f}" for n, span in zip(names, spans, strict=True)),
     }
 

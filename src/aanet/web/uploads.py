@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import io
-import os
-import tempfile
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import PIL.Image
 from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from aanet.errors import AanetError
-from aanet.geometry.calibration import StereoRectifier, load_calibration
-from aanet.geometry.camera import StereoCamera
+from aanet.errors import AanetError, ReadError
+from aanet.geometry.calibration import parse_calibration
+from aanet.geometry.rectification import Calibration
 from aanet.io.images import AnyImage, decode_image
 from aanet.web.errors import ServiceError, unusable
 
 IMAGE_KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "PPM")
 MAX_CALIBRATION_BYTES = 256_000
-Calibration = StereoCamera | StereoRectifier
 _PARTS = {"left": "left image", "right": "right image", "calib": "calibration"}
 
 
@@ -36,24 +32,17 @@ class UploadedPair:
     height: int
     calibration: Calibration | None = None
 
-    @property
-    def camera(self) -> StereoCamera | None:
-        """The geometry of the (rectified) images."""
-        return None if self.calibration is None else camera_of(self.calibration)
-
     def decode(self) -> tuple[AnyImage, AnyImage]:
-        """The images, rectified if the calibration is that of a raw pair."""
+        """The images as they were sent."""
         try:
             left, right = (
                 decode_image(data, f"The {side} image")
                 for data, side in ((self.left, "left"), (self.right, "right"))
             )
-        except AanetError as error:
+        except ReadError as error:
             raise unusable("damaged_image", str(error)) from None
         if left.shape[:2] != (self.height, self.width) or right.shape[:2] != (self.height, self.width):
             raise unusable("damaged_image", "An image has another size than its header says.")
-        if isinstance(self.calibration, StereoRectifier):
-            return self.calibration(left, right)
         return left, right
 
 
@@ -122,25 +111,9 @@ def read_calibration(data: bytes, size: tuple[int, int]) -> Calibration:
     if len(data) > MAX_CALIBRATION_BYTES:
         limit = f"{MAX_CALIBRATION_BYTES // 1000} kB"
         raise ServiceError(413, "calibration_too_large", f"A calibration has at most {limit}.")
-    with tempfile.TemporaryDirectory(prefix="aanet-") as folder:
-        path = Path(folder) / "The calibration"  # the name is what messages begin with
-        path.write_bytes(data)
-        try:
-            calibration = load_calibration(path, size=size)
-        except AanetError as error:
-            raise unusable("wrong_calibration", str(error).replace(folder + os.sep, "")) from None
-        except Exception:  # the parsers were written for honest files
-            raise unusable("wrong_calibration", "The calibration cannot be read.") from None
-    camera = camera_of(calibration)
-    if (camera.width or size[0], camera.height or size[1]) != size:
-        raise unusable(
-            "wrong_calibration",
-            f"The calibration is for images of {camera.width}×{camera.height} pixels; "
-            f"these have {size[0]}×{size[1]}.",
-        )
-    return calibration
-
-
-def camera_of(calibration: Calibration) -> StereoCamera:
-    """The geometry of the images after rectification, if they need any."""
-    return calibration.camera if isinstance(calibration, StereoRectifier) else calibration
+    try:
+        return parse_calibration(data).for_size(*size)
+    except AanetError as error:
+        raise unusable("wrong_calibration", str(error)) from None
+    except Exception:  # the parsers were written for honest files
+        raise unusable("wrong_calibration", "The calibration cannot be read.") from None

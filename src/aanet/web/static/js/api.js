@@ -56,7 +56,7 @@ export function match(files, query, signal, onSent) {
   const form = new FormData();
   for (const part of ["left", "right", "calib"]) if (files[part]) form.append(part, files[part]);
   const request = new XMLHttpRequest();
-  request.open("POST", `${API}/disparity?${new URLSearchParams({ ...query, format: "npz" })}`);
+  request.open("POST", `${API}/disparity?${new URLSearchParams({ ...query, format: "arrays" })}`);
   request.responseType = "arraybuffer";
   for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
   request.upload.onprogress = (event) => onSent(event.loaded / event.total);

@@ -1,0 +1,133 @@
+"""From a raw pair to a rectified one, and the one type for every calibration."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from aanet.errors import InputError
+from aanet.geometry.camera import StereoCamera
+from aanet.io.images import AnyImage, PathLike, load_image
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RawCalibration:
+    """What `cv2.stereoCalibrate` finds: two lenses, and how the right camera stands to the left one."""
+
+    left_matrix: Matrix  # [3, 3]
+    left_distortion: Matrix  # [N, 1]
+    right_matrix: Matrix  # [3, 3]
+    right_distortion: Matrix  # [N, 1]
+    rotation: Matrix  # [3, 3], from the left camera's frame to the right one's
+    translation: Matrix  # [3, 1], meters
+    width: int | None = None  # of the images; None when the calibration does not say
+    height: int | None = None
+
+
+class Calibration:
+    """How a pair was taken; `aanet.load_calibration` reads one from a file.
+
+    A calibration is that of a rectified pair (a `StereoCamera`) or of a raw one (a `RawCalibration`);
+    `camera` and `rectify` hide the difference.
+    """
+
+    def __init__(self, source: StereoCamera | RawCalibration) -> None:
+        self._source = source
+        self._sized: Calibration | None = None
+        self._rectifier: StereoRectifier | None = None
+        if isinstance(source, RawCalibration) and None not in (source.width, source.height):
+            self._rectifier = StereoRectifier(source)
+
+    @property
+    def is_rectified(self) -> bool:
+        """Whether the pairs are rectified already, so that `rectify` returns them as they are."""
+        return isinstance(self._source, StereoCamera)
+
+    @property
+    def camera(self) -> StereoCamera:
+        """The geometry of the pair after `rectify`."""
+        if isinstance(self._source, StereoCamera):
+            return self._source
+        if self._rectifier is None:
+            raise InputError("The calibration does not state its image size; give it (size=), or `for_size`.")
+        return self._rectifier.camera
+
+    def rectify(self, left: AnyImage | PathLike, right: AnyImage | PathLike) -> tuple[AnyImage, AnyImage]:
+        """The rectified pair; the pair itself where it is rectified already.
+
+        Args:
+            left: An image of the calibrated size, any type and number of channels, or the path of one.
+            right: The same for the right camera.
+        """
+        pair = load_image(left), load_image(right)
+        height, width = pair[0].shape[:2]
+        rectifier = self.for_size(width, height)._rectifier
+        return pair if rectifier is None else rectifier(*pair)
+
+    def for_size(self, width: int, height: int) -> Calibration:
+        """This calibration for images of this size: checked if it states one, and filled in if not."""
+        stated = (self._source.width, self._source.height)
+        if (stated[0] or width, stated[1] or height) != (width, height):
+            raise InputError(
+                f"The calibration is for images of {stated[0]}×{stated[1]} pixels; "
+                f"these have {width}×{height}."
+            )
+        if None not in stated:
+            return self
+        # Kept, so that the next pair of this size does not compute the maps again.
+        if self._sized is None or self._sized._source.width != width or self._sized._source.height != height:
+            self._sized = Calibration(dataclasses.replace(self._source, width=width, height=height))
+        return self._sized
+
+    def __repr__(self) -> str:
+        if self.is_rectified or self._rectifier is not None:
+            return f"Calibration({'rectified' if self.is_rectified else 'raw'} pairs, {self.camera})"
+        return "Calibration(raw pairs, image size not stated)"
+
+
+class StereoRectifier:
+    """Turns raw pairs into rectified ones; `camera` is the geometry of what comes out."""
+
+    def __init__(self, raw: RawCalibration) -> None:
+        assert raw.width is not None
+        assert raw.height is not None
+        x, y = np.abs(raw.translation[:2, 0])
+        if y > x:
+            raise InputError(f"One camera stands above the other ({y:.3g} m); they must stand side by side.")
+        left = (raw.left_matrix, raw.left_distortion)
+        right = (raw.right_matrix, raw.right_distortion)
+        size = (raw.width, raw.height)
+        left_turn, right_turn, left_projection, right_projection, *_ = cv2.stereoRectify(
+            *left, *right, size, raw.rotation, raw.translation, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0
+        )
+        self.camera = StereoCamera.from_projections(
+            np.asarray(left_projection, np.float64), np.asarray(right_projection, np.float64), *size
+        )
+        self._maps = [
+            cv2.initUndistortRectifyMap(*lens, turn, projection, size, cv2.CV_32FC1)
+            for lens, turn, projection in (
+                (left, left_turn, left_projection),
+                (right, right_turn, right_projection),
+            )
+        ]
+
+    def __call__(self, left: AnyImage, right: AnyImage) -> tuple[AnyImage, AnyImage]:
+        """Rectify one raw pair of the calibrated size, any type and number of channels."""
+        expected = (self.camera.height, self.camera.width)
+        for side, image in (("left", left), ("right", right)):
+            if image.shape[:2] != expected:
+                raise InputError(
+                    f"The calibration is for {expected[1]}×{expected[0]} images; "
+                    f"the {side} one has {image.shape[1]}×{image.shape[0]}."
+                )
+        first, second = (
+            cv2.remap(image, *maps, cv2.INTER_LINEAR)
+            for image, maps in zip((left, right), self._maps, strict=True)
+        )
+        return first, second

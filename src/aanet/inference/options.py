@@ -1,0 +1,92 @@
+"""How one pair is to be matched."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from aanet.errors import InputError
+from aanet.inference.postprocess import Handling
+from aanet.inference.spec import NetworkFacts
+from aanet.inference.tiling import Tile
+
+Scale = float | Literal["auto"]
+TileChoice = Tile | tuple[int, int] | str | None
+ParsedTile = Tile | Literal["auto"] | None
+Finish = Literal["auto", "none", "all"]
+
+_FINISHES = {"none": Handling(), "all": Handling(cut_edges=True, extend_border=True)}
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """The options of one match; every one of them is also a keyword of a call of a matcher.
+
+    Attributes:
+        scale: Match at this many times the size; disparities are still in pixels of the given images.
+            0.5 is four times as fast and reaches twice as far.  "auto" is 1, or more for small images
+            if the weights ask for it.
+        check: Also match from right to left, and mark what does not agree as occluded.
+        tile: Height and width that the network sees at once, as a pair or as text ("1024x1536"); "none" or
+            None: the whole image; "auto": the whole image if it needs at most half of the free memory.
+        finish: "all" cuts blurred edges and extends surfaces past the view of the right camera,
+            "none" leaves the disparity as it was predicted, "auto" does what the weights ask for.
+        inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
+        strict: Refuse the pair, before it is matched, if there is anything to warn of.
+    """
+
+    scale: Scale = "auto"
+    check: bool = False
+    tile: TileChoice = "auto"
+    finish: Finish = "auto"
+    inspect: bool = True
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.scale, int | float) and not isinstance(self.scale, bool)
+        if self.scale != "auto" and not (number and 0 < float(self.scale) <= 8):
+            raise InputError(f"The scale must be above 0 and at most 8, or auto; got {self.scale!r}.")
+        if self.finish not in get_args(Finish):
+            raise InputError(f"The finish must be one of {', '.join(get_args(Finish))}; got {self.finish!r}.")
+        for name in ("check", "inspect", "strict"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        self.parsed_tile()
+
+    @classmethod
+    def of(cls, options: MatchOptions | None, changes: dict[str, Any]) -> MatchOptions:
+        """The options, or the default ones, with some of them changed by name."""
+        if options is not None and not isinstance(options, cls):
+            raise InputError(f"The options of a match are a MatchOptions; got {options!r}.")
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in changes:
+            if name not in known:
+                raise InputError(f"A match has no option {name!r}; known: {', '.join(known)}.")
+        return dataclasses.replace(options or cls(), **changes)
+
+    def parsed_tile(self) -> ParsedTile:
+        """The tile without its other spellings; None is the whole image."""
+        if self.tile is None or self.tile == "none":
+            return None
+        if self.tile == "auto":
+            return "auto"
+        try:
+            sides = (
+                self.tile.lower().replace("×", "x").split("x") if isinstance(self.tile, str) else self.tile
+            )
+            height, width = (int(side) for side in (sides if len(sides) == 2 else (*sides, *sides)))
+        except (TypeError, ValueError):
+            height = width = 0
+        if height <= 0 or width <= 0:
+            message = "The tile is auto, none, or HEIGHTxWIDTH in pixels, as in 1024x1536"
+            raise InputError(f"{message}; got {self.tile!r}.")
+        return Tile(height, width)
+
+    def scale_for(self, facts: NetworkFacts, width: int) -> float:
+        """The scale at which to match images of this width."""
+        return facts.handling.scale_for(width) if self.scale == "auto" else float(self.scale)
+
+    def handling(self, facts: NetworkFacts) -> Handling:
+        """What is done to a predicted disparity."""
+        return _FINISHES.get(self.finish, facts.handling)

@@ -1,0 +1,224 @@
+"""The one table of what a result can be saved as.
+
+`StereoResult.save`, `aanet predict --save`, the HTTP parameter `format` and their documentation read it.
+Imports stay inside the encoders: the help of the command line lists the table and must stay instant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from aanet.errors import InputError
+
+if TYPE_CHECKING:
+    from aanet.result import StereoResult
+
+
+class FileType(NamedTuple):
+    """A file format: how names end, and what HTTP calls it."""
+
+    suffix: str
+    media_type: str
+
+
+PNG = FileType(".png", "image/png")
+JPEG = FileType(".jpg", "image/jpeg")
+PFM = FileType(".pfm", "image/x-portable-floatmap")
+NPY = FileType(".npy", "application/octet-stream")
+NPZ = FileType(".npz", "application/zip")
+EXR = FileType(".exr", "image/x-exr")
+PLY = FileType(".ply", "application/x-ply")
+JSON = FileType(".json", "application/json")
+
+
+@dataclass(frozen=True)
+class Output:
+    """One thing that a result can be saved as.
+
+    Attributes:
+        types: The file formats it can have; the first is the default.
+        content: What the file holds, in a few words.
+        encode: From a result and the suffix of one of `types` to the bytes of the file.
+        needs: What a result must have for it: a camera, or the left-right check.
+        stem: What the file is called, if not by the name of the output.
+    """
+
+    types: tuple[FileType, ...]
+    content: str
+    encode: Callable[[StereoResult, str], bytes]
+    needs: Literal["camera", "check"] | None = None
+    stem: str | None = None
+
+
+class Chosen(NamedTuple):
+    """An output in one of its formats, as `find` returns it."""
+
+    output: Output
+    file_name: str
+    type: FileType
+
+
+def find(wanted: str) -> Chosen:
+    """What is meant by "disparity" (its first format) or by "disparity.pfm"."""
+    if not isinstance(wanted, str):
+        raise InputError(f"An output is named by a word, each on its own, as in 'color'; got {wanted!r}.")
+    name, _, suffix = wanted.partition(".")
+    if name not in OUTPUTS:
+        raise InputError(f"There is nothing called {wanted!r} to save; known: {', '.join(OUTPUTS)}.")
+    output = OUTPUTS[name]
+    types = {each.suffix: each for each in output.types}
+    chosen = types.get(f".{suffix}") if suffix else output.types[0]
+    if chosen is None:
+        raise InputError(f"{name} is saved as {', '.join(types)}; got {wanted!r}.")
+    return Chosen(output, (output.stem or name) + chosen.suffix, chosen)
+
+
+def encode(result: StereoResult, wanted: str) -> bytes:
+    """The bytes of the file of one output."""
+    chosen = find(wanted)
+    if chosen.output.needs == "camera" and result.camera is None:
+        raise InputError(
+            f"Saving {wanted} needs a camera: give a calibration (calibration=, or --calib FILE)."
+        )
+    checked = result.occlusion is not None and result.right_disparity is not None
+    if chosen.output.needs == "check" and not checked:
+        raise InputError(f"Saving {wanted} needs the left-right check (check=True, or --check).")
+    return chosen.output.encode(result, chosen.type.suffix)
+
+
+def for_suffix(suffix: str) -> str | None:
+    """The first output that can be saved with this suffix, as in "disparity.pfm"; None if there is none."""
+    matches = (
+        name + suffix
+        for name, output in OUTPUTS.items()
+        if any(each.suffix == suffix for each in output.types)
+    )
+    return next(matches, None)
+
+
+def spellings() -> list[str]:
+    """Everything that `find` knows."""
+    return [
+        name + suffix
+        for name, output in OUTPUTS.items()
+        for suffix in ("", *(each.suffix for each in output.types))
+    ]
+
+
+def describe(camera: str, check: str) -> str:
+    """The whole table in one paragraph; `camera` and `check` say how a user gives what outputs need."""
+    needs = {"camera": f", needs {camera}", "check": f", needs {check}", None: ""}
+    return "; ".join(
+        f"{name} ({', '.join(each.suffix[1:] for each in output.types)}): "
+        f"{output.content}{needs[output.needs]}"
+        for name, output in OUTPUTS.items()
+    )
+
+
+def _disparity(result: StereoResult, suffix: str) -> bytes:
+    from aanet.io.disparity import encode_disparity
+
+    return encode_disparity(result.disparity, suffix)
+
+
+def _right_disparity(result: StereoResult, suffix: str) -> bytes:
+    from aanet.io.disparity import encode_disparity
+
+    assert result.right_disparity is not None
+    return encode_disparity(result.right_disparity, suffix)
+
+
+def _color(result: StereoResult, suffix: str) -> bytes:
+    from aanet import viz
+    from aanet.io.images import encode_image
+
+    low, high = viz.value_range(result.disparity)
+    picture = viz.with_scale_bar(viz.colorize_disparity(result.disparity), low, high, "px")
+    return encode_image(picture, suffix)
+
+
+def _depth(result: StereoResult, suffix: str) -> bytes:
+    from aanet.io.depth import encode_depth
+
+    return encode_depth(result.depth(), suffix)
+
+
+def _depth_color(result: StereoResult, suffix: str) -> bytes:
+    from aanet import viz
+    from aanet.io.images import encode_image
+
+    depth = result.depth()
+    low, high = viz.value_range(depth)
+    return encode_image(viz.with_scale_bar(viz.colorize_depth(depth), low, high, "m"), suffix)
+
+
+def _ply(result: StereoResult, _suffix: str) -> bytes:
+    from aanet.io.points import encode_ply
+
+    return encode_ply(*result.cloud())
+
+
+def _confidence(result: StereoResult, suffix: str) -> bytes:
+    from aanet.io.images import encode_image
+    from aanet.io.maps import encode_npy
+
+    return (
+        encode_npy(result.confidence) if suffix == ".npy" else encode_image(result.gray_confidence(), suffix)
+    )
+
+
+def _occlusion(result: StereoResult, suffix: str) -> bytes:
+    import numpy as np
+
+    from aanet.io.images import encode_image
+
+    assert result.occlusion is not None
+    return encode_image(result.occlusion.astype(np.uint8) * 255, suffix)
+
+
+def _panel(result: StereoResult, suffix: str) -> bytes:
+    import numpy as np
+
+    from aanet import viz
+    from aanet.io.images import as_rgb8, encode_image
+
+    images = [result.left, viz.colorize_disparity(result.disparity), as_rgb8(result.gray_confidence())]
+    titles = ["Left image", f"Disparity ({result.model})", "Confidence"]
+    if result.occlusion is not None:
+        images.append(np.where(result.occlusion[..., None], np.uint8(0), images[1]).astype(np.uint8))
+        titles.append("Disparity, occlusions black")
+    return encode_image(viz.panel(images, titles, columns=2 if len(images) == 4 else 3), suffix)
+
+
+def _arrays(result: StereoResult, _suffix: str) -> bytes:
+    from aanet.io.maps import encode_npz
+
+    names = ("disparity", "confidence", "left", "occlusion", "right_disparity")
+    arrays = {name: getattr(result, name) for name in names if getattr(result, name) is not None}
+    return encode_npz(arrays, compressed=False)  # compressing takes longer than writing or sending it
+
+
+def _summary(result: StereoResult, _suffix: str) -> bytes:
+    return json.dumps(result.summary()).encode()
+
+
+_MAPS: Sequence[FileType] = (PNG, PFM, NPY, NPZ)
+
+OUTPUTS: dict[str, Output] = {
+    "disparity": Output(
+        (*_MAPS,), "pixels; the PNG has 16 bits, 256 times the value, 0 is unknown", _disparity
+    ),
+    "color": Output((PNG, JPEG), "the disparity in color, with a scale", _color),
+    "depth": Output((PNG, NPY, EXR), "meters; the PNG has 16 bits, in millimeters", _depth, needs="camera"),
+    "depth_color": Output((PNG, JPEG), "the depth in color, with a scale", _depth_color, needs="camera"),
+    "ply": Output((PLY,), "colored points in meters", _ply, needs="camera", stem="points"),
+    "confidence": Output((PNG, NPY), "0 to 1; the PNG has 255 times the value", _confidence),
+    "occlusion": Output((PNG,), "255 where the left-right check fails", _occlusion, needs="check"),
+    "right_disparity": Output((*_MAPS,), "on the grid of the right image", _right_disparity, needs="check"),
+    "panel": Output((PNG, JPEG), "image, disparity and confidence beside each other", _panel),
+    "arrays": Output((NPZ,), "all maps and the left image", _arrays),
+    "summary": Output((JSON,), "ranges, confidence, warnings and camera", _summary),
+}
