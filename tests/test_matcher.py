@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from aanet.errors import AanetError
+from aanet.inference.hints import InferenceHints
 from aanet.inference.padding import padding_for
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.io.images import write_image
 from aanet.matcher import StereoMatcher, occluded
 from matching_network import matching_network, plane, textured_scene
@@ -24,8 +25,8 @@ class FakeEngine:
 
     name = description = "fake"
 
-    def __init__(self, facts: NetworkFacts, answer: float = 5.0, memory: int = 10**12) -> None:
-        self.facts, self.answer, self.memory = facts, answer, memory
+    def __init__(self, spec: NetworkSpec, answer: float = 5.0, memory: int = 10**12) -> None:
+        self.spec, self.answer, self.memory = spec, answer, memory
         self.shapes: list[tuple[int, ...]] = []
 
     def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,19 +96,19 @@ def test_paths_and_arrays_give_the_same(matcher, tmp_path):
 
 
 def test_padding_repeats_pixels_around_the_image_and_is_cut_off_again():
-    facts = NetworkFacts("aanet", 48, size_multiple=12, minimum_size=36)
-    padding = padding_for(20, 50, facts)
+    sizes = SizeRule(12, 36)
+    padding = padding_for(20, 50, sizes)
     image = np.random.default_rng(0).random((1, 3, 20, 50), np.float32)
     padded = padding.pad(image)
     assert padded.shape == (1, 3, 36, 60)
     np.testing.assert_array_equal(padding.crop(padded), image)
     np.testing.assert_array_equal(padded[0, :, 0, 5:55], image[0, :, 0])
     np.testing.assert_array_equal(padded[0, :, 8:28, -1], image[0, :, :, -1])
-    assert padding_for(36, 60, facts) == (0, 0, 0, 0)
+    assert padding_for(36, 60, sizes) == (0, 0, 0, 0)
 
 
 def test_at_another_scale_values_and_size_are_those_of_the_image():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12)))
     result = faked(engine)(*plane(100, 200, 8), scale=0.5, inspect=False)
     assert engine.shapes == [(1, 3, 60, 108)]  # 50×100, padded
     assert result.disparity.shape == (100, 200)
@@ -118,8 +119,10 @@ def test_at_another_scale_values_and_size_are_those_of_the_image():
     np.testing.assert_allclose(result.confidence[:, 2:-2], ramp[:, 2:-2], atol=2e-3)
 
 
-def test_small_images_are_enlarged_where_the_weights_ask_for_it():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, handling=Handling(enlarge_to=288)))
+def test_small_images_are_upscaled_where_the_weights_recommend_it():
+    engine = FakeEngine(
+        NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12), hints=InferenceHints(upscale_to=288))
+    )
     result = faked(engine)(*plane(96, 192, 8), inspect=False)
     assert engine.shapes == [(1, 3, 144, 288)]
     np.testing.assert_allclose(result.disparity, 5 / 1.5, rtol=1e-6)  # the fake says 5 at any size
@@ -151,7 +154,7 @@ def test_a_batch_gives_what_single_calls_give(matcher):
 
 def test_pairs_of_one_size_go_through_the_network_together_if_memory_allows():
     pairs = [plane(60, 120, 8)] * 4 + [plane(48, 120, 8)]
-    engine = FakeEngine(NetworkFacts("aanet", 192, size_multiple=12))
+    engine = FakeEngine(NetworkSpec("aanet", 192, 800, True, sizes=SizeRule(12)))
     faked(engine).batch(pairs, inspect=False)
     assert engine.shapes == [(4, 3, 60, 120), (1, 3, 48, 120)]
     engine.shapes.clear()
@@ -178,7 +181,7 @@ def test_right_disparity_and_occlusion_of_a_step():
 
 
 def test_without_the_check_nothing_is_matched_twice():
-    engine = FakeEngine(NetworkFacts("aanet", 48))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
     result = faked(engine)(*plane(60, 120, 8), inspect=False)
     assert result.right_disparity is None
     assert result.occlusion is None
@@ -193,14 +196,14 @@ def test_occlusion_is_a_difference_of_more_than_a_pixel():
 
 
 def test_too_short_a_range_is_told():
-    facts = NetworkFacts("aanet", 48, candidate_step=3)
-    at_end = faked(FakeEngine(facts, answer=45.0))(*plane(60, 120, 8), inspect=False)
+    spec = NetworkSpec("aanet", 48, 800, True, candidate_step=3)
+    at_end = faked(FakeEngine(spec, answer=45.0))(*plane(60, 120, 8), inspect=False)
     assert at_end.warnings == [
         "100 % of the pixels lie at the end of the search range of 48 pixels: something is probably nearer; "
         "use a larger maximum disparity, or match at a scale of 0.5."
     ]
-    assert faked(FakeEngine(facts, answer=41.0))(*plane(60, 120, 8), inspect=False).warnings == []
-    half = faked(FakeEngine(facts, answer=45.0))(*plane(60, 120, 8), scale=0.5, inspect=False)
+    assert faked(FakeEngine(spec, answer=41.0))(*plane(60, 120, 8), inspect=False).warnings == []
+    half = faked(FakeEngine(spec, answer=45.0))(*plane(60, 120, 8), scale=0.5, inspect=False)
     assert "range of 96 pixels" in half.warnings[0]
 
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 import cv2
 import numpy as np
 
-from aanet.engines import open_engine
+from aanet.engines.factory import open_engine
 from aanet.engines.semi_global import left_right_difference
 from aanet.errors import AanetError
 from aanet.geometry.camera import StereoCamera
+from aanet.inference.hints import InferenceHints
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import Engine, Maps, NetworkFacts
+from aanet.inference.postprocess import postprocess as apply_postprocessing
+from aanet.inference.spec import Engine, Maps, NetworkSpec
 from aanet.inference.tiling import Tile, bytes_per_pixel, match_in_tiles, tile_for
 from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, read_image
 from aanet.result import StereoResult
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 Source = AnyImage | str | os.PathLike[str]
 TileChoice = Tile | tuple[int, int] | Literal["auto"] | None
 Scale = float | Literal["auto"]
-Finish = Literal["auto", "none", "all"]
+Postprocess = Literal["auto", "none", "all"]
 
 OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
-_FINISHES = {"none": Handling(), "all": Handling(cut_edges=True, extend_border=True)}
+_POSTPROCESSING = {"none": InferenceHints(), "all": InferenceHints(sharpen_edges=True, fill_border=True)}
 RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
 
 
@@ -63,8 +64,8 @@ class StereoMatcher:
                 ("aanet:kitti15"), a file of weights, a file of `aanet export` (.onnx, .xml, .pt2), a network
                 in memory, or "sgbm".
             weights: A file or name of weights instead of the model's own; "random" for tests and timing.
-            engine: "openvino" or "torch"; None takes the fastest one here.  An exported file has its own:
-                .onnx runs on "onnxruntime".
+            engine: One of `aanet.engines.table.ENGINES`, as "openvino" or "torch"; None takes the fastest one
+                here, or for an exported file the one that reads it.
             precision: "float32", "bf16" or "auto": bf16 if OpenVINO runs a file of weights, bf16 works here,
                 and in a trial on a real pair, made once, it was faster and lost less than 0.02 pixels.
             max_disparity: Pixels to search; None takes what the weights were trained for.
@@ -89,9 +90,9 @@ class StereoMatcher:
         return matcher
 
     @property
-    def facts(self) -> NetworkFacts:
+    def spec(self) -> NetworkSpec:
         """What the network is and needs."""
-        return self.engine.facts
+        return self.engine.spec
 
     def __call__(
         self,
@@ -102,7 +103,7 @@ class StereoMatcher:
         scale: Scale = "auto",
         check: bool = False,
         tile: TileChoice = "auto",
-        finish: Finish = "auto",
+        postprocess: Postprocess = "auto",
         inspect: bool = True,
     ) -> StereoResult:
         """Match one pair.
@@ -113,12 +114,12 @@ class StereoMatcher:
             camera: Geometry for depth and points.
             scale: Match at this many times the size; disparities are still in pixels of the given images.
                 0.5 is four times as fast and reaches twice as far.  "auto" is 1, or more
-                for small images if the weights ask for it.
+                for small images if the weights recommend it.
             check: Also match from right to left, and mark what does not agree as occluded.
             tile: Height and width that the network sees at once; None: the whole image; "auto": the whole
                 image if it needs at most half of the free memory.
-            finish: "all" cuts blurred edges and extends surfaces past the view of the right camera,
-                "none" leaves the disparity as it was predicted, "auto" does what the weights ask for.
+            postprocess: "all" sharpens blurred edges and continues surfaces past the view of the right
+                camera, "none" leaves the disparity as predicted, "auto" does what the weights recommend.
             inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
         """
         (result,) = self.batch(
@@ -127,7 +128,7 @@ class StereoMatcher:
             scale=scale,
             check=check,
             tile=tile,
-            finish=finish,
+            postprocess=postprocess,
             inspect=inspect,
         )
         return result
@@ -140,14 +141,15 @@ class StereoMatcher:
         scale: Scale = "auto",
         check: bool = False,
         tile: TileChoice = "auto",
-        finish: Finish = "auto",
+        postprocess: Postprocess = "auto",
         inspect: bool = True,
     ) -> list[StereoResult]:
         """Match several pairs; those of one size go through the network together.  Arguments as in a call."""
         if scale != "auto" and not 0 < scale <= 8:
             raise AanetError(f"The scale must be above 0 and at most 8; got {scale}.")
-        if finish not in get_args(Finish):
-            raise AanetError(f"The finish must be one of {', '.join(get_args(Finish))}; got {finish!r}.")
+        if postprocess not in get_args(Postprocess):
+            choices = ", ".join(get_args(Postprocess))
+            raise AanetError(f"The postprocess option must be one of {choices}; got {postprocess!r}.")
         images = [(_load(left), _load(right)) for left, right in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
         for index, (left, right) in enumerate(images):
@@ -156,7 +158,7 @@ class StereoMatcher:
         results: dict[int, StereoResult] = {}
         for indices in groups.values():
             group = [images[index] for index in indices]
-            matched = self._match_group(group, scale, check, tile, finish)
+            matched = self._match_group(group, scale, check, tile, postprocess)
             for index, result in zip(indices, matched, strict=True):
                 result.camera = camera
                 if inspect:
@@ -170,23 +172,23 @@ class StereoMatcher:
         scale: Scale,
         check: bool,
         tile: TileChoice,
-        finish: Finish,
+        postprocess: Postprocess,
     ) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
         if scale == "auto":
-            scale = self.facts.handling.scale_for(pairs[0][0].shape[1])
-        handling = _FINISHES.get(finish, self.facts.handling)
+            scale = self.spec.hints.scale_for(pairs[0][0].shape[1])
+        hints = _POSTPROCESSING.get(postprocess, self.spec.hints)
         left, right = (
             np.stack([as_rgb_float(pair[side]).transpose(2, 0, 1) for pair in pairs]) for side in (0, 1)
         )  # [B, 3, H, W]
         disparity, confidence = self._match_scaled(left, right, scale, tile)
-        disparity = handling.finish(disparity)
+        disparity = apply_postprocessing(disparity, hints)
         mirrored: FloatMap | None = None
         if check:
             # Mirrored, the right camera stands where the left one stood.
             mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], scale, tile)
-            mirrored = np.ascontiguousarray(handling.finish(mirrored)[..., ::-1])
+            mirrored = np.ascontiguousarray(apply_postprocessing(mirrored, hints)[..., ::-1])
         seconds = (time.perf_counter() - start) / len(pairs)
         results = []
         for index, (original, _) in enumerate(pairs):
@@ -198,9 +200,9 @@ class StereoMatcher:
                     left=as_rgb8(original),
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
-                    warnings=_range_warning(disparity[index], self.facts, scale),
+                    warnings=_range_warning(disparity[index], self.spec, scale),
                     seconds=seconds,
-                    model=self.facts.name,
+                    model=self.spec.name,
                     engine=self.engine.description,
                 )
             )
@@ -221,11 +223,11 @@ class StereoMatcher:
         batch, _, height, width = left.shape
         available = self.engine.available_memory()
         if tile == "auto":
-            tile = tile_for(self.facts, height, width, available)
+            tile = tile_for(self.spec, height, width, available)
         if tile is not None:
             pieces = Tile(*tile)
-            return match_in_tiles(self._match_padded, left, right, self.facts, pieces)
-        at_once = max(int(available / (2 * bytes_per_pixel(self.facts, width) * height * width)), 1)
+            return match_in_tiles(self._match_padded, left, right, self.spec, pieces)
+        at_once = max(int(available / (2 * bytes_per_pixel(self.spec, width) * height * width)), 1)
         parts = [
             self._match_padded(left[first : first + at_once], right[first : first + at_once])
             for first in range(0, batch, at_once)
@@ -235,7 +237,7 @@ class StereoMatcher:
 
     def _match_padded(self, left: FloatMap, right: FloatMap) -> Maps:
         height, width = left.shape[2:]
-        padding = padding_for(height, width, self.facts)
+        padding = padding_for(height, width, self.spec.sizes)
         maps = self.engine(padding.pad(left), padding.pad(right))
         disparity, confidence = (np.ascontiguousarray(padding.crop(each)) for each in maps)
         return disparity, confidence
@@ -268,16 +270,16 @@ def _resize(maps: FloatMap, size: tuple[int, int]) -> FloatMap:
     return np.stack(resized).reshape(*maps.shape[:-2], *size).astype(np.float32)
 
 
-def _range_warning(disparity: FloatMap, facts: NetworkFacts, scale: float) -> list[str]:
+def _range_warning(disparity: FloatMap, spec: NetworkSpec, scale: float) -> list[str]:
     """Say so when the search range ends before the scene does: within its last candidate lie too many pixels.
 
     The expectation over candidates cannot pass the last one, which lies one step below the maximum.
     """
-    end = (facts.max_disparity - 2 * facts.candidate_step) / scale
+    end = (spec.max_disparity - 2 * spec.candidate_step) / scale
     share = float(np.mean(disparity >= end))
     if share <= RANGE_END_SHARE:
         return []
-    reach = facts.max_disparity / scale
+    reach = spec.max_disparity / scale
     return [
         f"{100 * share:.0f} % of the pixels lie at the end of the search range of {reach:.0f} pixels: "
         f"something is probably nearer; use a larger maximum disparity, or match at a scale of {scale / 2:g}."

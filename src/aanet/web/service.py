@@ -125,7 +125,7 @@ def _match(model: ServedModel, pair: Pair, wish: Wish, service: Service, submitt
     try:
         left, right = pair.decode()
         moments.append(time.perf_counter())
-        suits = matcher.facts.handling.scale_for(pair.width)
+        suits = matcher.spec.hints.scale_for(pair.width)
         scale = wish.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
         result = matcher(left, right, camera=pair.camera, scale=scale, check=wish.check)
     except AanetError as error:
