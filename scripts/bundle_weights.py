@@ -27,9 +27,9 @@ from aanet.data.sample import StereoSample
 from aanet.evaluation import markdown
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
-from aanet.inference.postprocess import LARGEST_ENLARGEMENT, Handling
+from aanet.inference.hints import MAX_UPSCALE, InferenceHints
 from aanet.io.atomic import atomic_path
-from aanet.matcher import Finish, Scale, StereoMatcher
+from aanet.matcher import Postprocess, Scale, StereoMatcher
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
@@ -43,7 +43,7 @@ SETS = {
 }
 METRICS = {"epe": "EPE", "bad2": "bad-2", "d1": "D1", "edge_epe": "EPE at edges"}
 EDGE_WIDTH = 7  # within 3 px of a disparity edge
-ALONE = "network alone"  # the key of its scores as it predicts, without what `Handling` adds
+ALONE = "network alone"  # the key of its scores as it predicts, without upscaling and post-processing
 DENSE = 0.5  # share of pixels with truth; LiDAR gives a fifth
 Scores = dict[str, dict[str, float]]
 
@@ -53,7 +53,7 @@ def main() -> None:
     arguments = parse()
     sources = [checkpoint.read(run / "weights-with-heads.safetensors") for run in arguments.runs]
     network = averaged(sources)  # with the heads, to train on from it
-    network.handling = Handling(arguments.enlarge_to, arguments.cut_edges, arguments.extend_border)
+    hints = InferenceHints(arguments.upscale_to, arguments.sharpen_edges, arguments.fill_border)
     name = network.architecture.builder
     facts = {
         "trained_on": "the procedural stereo world of aanet.synthetic, textured with photographs; "
@@ -68,16 +68,16 @@ def main() -> None:
     }
     target = BUNDLED / f"{name}.safetensors"
     target.parent.mkdir(exist_ok=True)
-    checkpoint.save(network, target, facts, torch.float16)
+    checkpoint.save(network, target, facts, hints, torch.float16)
     matcher = StereoMatcher(name, precision="float32")
     facts["scores"] = {
         name: score(matcher, arguments),
-        ALONE: score(matcher, arguments, scale=1.0, finish="none"),
+        ALONE: score(matcher, arguments, scale=1.0, postprocess="none"),
         "sgbm": score(StereoMatcher("sgbm"), arguments),
     }
-    checkpoint.save(network, target, facts, torch.float16)
+    checkpoint.save(network, target, facts, hints, torch.float16)
     with atomic_path(target.with_suffix(".md")) as temporary:
-        temporary.write_text(card(network, facts, target.stat().st_size), encoding="utf-8")
+        temporary.write_text(card(network, hints, facts, target.stat().st_size), encoding="utf-8")
     print(json.dumps(facts["scores"], indent=2))
 
 
@@ -93,11 +93,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--hardware", default="two CPU cores")
     parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
     parser.add_argument(
-        "--enlarge-to", type=int, default=0, help="width to which smaller images are enlarged"
+        "--upscale-to", type=int, default=0, help="width to which smaller images are upscaled"
     )
-    parser.add_argument("--cut-edges", action="store_true", help="let blurred edges be cut")
+    parser.add_argument("--sharpen-edges", action="store_true", help="recommend sharpening blurred edges")
     parser.add_argument(
-        "--extend-border", action="store_true", help="let surfaces go on past the right camera's view"
+        "--fill-border", action="store_true", help="recommend filling what the right camera does not see"
     )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)
@@ -118,7 +118,10 @@ def averaged(sources: list[checkpoint.Checkpoint]) -> StereoNetwork:
 
 
 def score(
-    matcher: StereoMatcher, arguments: argparse.Namespace, scale: Scale = "auto", finish: Finish = "auto"
+    matcher: StereoMatcher,
+    arguments: argparse.Namespace,
+    scale: Scale = "auto",
+    postprocess: Postprocess = "auto",
 ) -> Scores:
     """Every metric of every set, averaged over images."""
     sets: dict[str, Callable[[], Iterable[StereoSample]]] = {
@@ -129,7 +132,7 @@ def score(
     }
     scores: Scores = {}
     for name, samples in sets.items():
-        each = [score_pair(matcher, sample, scale, finish) for sample in samples()]
+        each = [score_pair(matcher, sample, scale, postprocess) for sample in samples()]
         known = [metric for metric in METRICS if all(metric in s for s in each)]
         scores[name] = {metric: round(fmean(s[metric] for s in each), 3) for metric in known}
     return scores
@@ -143,13 +146,13 @@ def pairs(dataset: str, root: Path, prefixes: tuple[str, ...], **options: Any) -
 
 
 def score_pair(
-    matcher: StereoMatcher, sample: StereoSample, scale: Scale = "auto", finish: Finish = "auto"
+    matcher: StereoMatcher, sample: StereoSample, scale: Scale = "auto", postprocess: Postprocess = "auto"
 ) -> dict[str, float]:
     """The metrics of one pair over all pixels with truth; sparse truth cannot tell where edges are."""
     truth, valid = sample.disparity, sample.valid
     assert truth is not None
     assert valid is not None
-    result = matcher(sample.left, sample.right, scale=scale, finish=finish, inspect=False)
+    result = matcher(sample.left, sample.right, scale=scale, postprocess=postprocess, inspect=False)
     disparity, given = result.disparity, np.ones_like(valid)
     everywhere = error_sums(disparity, truth, valid, given)
     scores = {"epe": everywhere.epe, "bad2": everywhere.bad(2.0), "d1": everywhere.d1}
@@ -173,7 +176,7 @@ CARD = """\
 Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the \
 float16 file beside SGBM (`StereoMatcher("sgbm")`) in one run. Errors are in pixels, bad-2 and D1 in \
 percent; edges: within 3 pixels of a jump in disparity. Bold: better than SGBM. "Network alone": \
-with `scale=1, finish="none"`, which is faster for small images.
+with `scale=1, postprocess="none"`, which is faster for small images.
 
 {table}
 
@@ -194,7 +197,7 @@ REGRESSIONS = {
 }
 
 
-def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
+def card(network: StereoNetwork, hints: InferenceHints, facts: dict[str, Any], size: int) -> str:
     """What the weights are, in words."""
     name, title = network.architecture.builder, zoo.card(network.architecture.builder).title
     ours, plain, sgbm = (facts["scores"][key] for key in (name, ALONE, "sgbm"))
@@ -210,14 +213,14 @@ def card(network: StereoNetwork, facts: dict[str, Any], size: int) -> str:
     if worse:
         verdict = f"In {worse} of {len(rows)} figures above it is worse than SGBM: more training is needed."
     about = REGRESSIONS[network.architecture.regression]
-    if network.handling.enlarge_to:
+    if hints.upscale_to:
         about += (
-            f" Images narrower than {network.handling.enlarge_to} pixels are enlarged to that width to be "
-            f"matched, at most {LARGEST_ENLARGEMENT:g} times."
+            f" Images narrower than {hints.upscale_to} pixels are upscaled to that width to be "
+            f"matched, at most {MAX_UPSCALE:g} times."
         )
-    if network.handling.cut_edges:
-        about += " Blurred edges are cut."
-    if network.handling.extend_border:
+    if hints.sharpen_edges:
+        about += " Blurred edges are sharpened."
+    if hints.fill_border:
         about += " Past the left end of the right image nothing can be matched: surfaces go on as beside it."
     table = markdown.table(["set", "metric", title, ALONE, "SGBM"], rows)
     several = "," in facts["recipe_digest"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -29,8 +31,13 @@ def build_small(name: str, training_heads: bool = False, initialization: str = "
                 assert isinstance(pool, nn.Sequential)
                 assert isinstance(pool[0], nn.AvgPool2d)
                 pool[0] = nn.AvgPool2d(pool[0].kernel_size // 4)
-            network.minimum_size = 64
+            network.sizes = replace(network.sizes, minimum=64)
     return network
+
+
+def random_network(name: str, max_disparity: int = 192) -> StereoNetwork:
+    """Build a network with random weights, the same ones every time."""
+    return zoo.build(name, max_disparity, seed=0).eval()
 
 
 def randomize_weights(network: nn.Module) -> None:
@@ -59,7 +66,7 @@ def randomize_weights(network: nn.Module) -> None:
 
 def random_pair(network: StereoNetwork, batch: int = 1, extra: int = 1) -> tuple[Tensor, Tensor]:
     """Two images of the smallest size, `extra` multiples wider than high."""
-    height = network.minimum_size
-    shape = (batch, 3, height, height + extra * network.size_multiple)
+    height = network.sizes.minimum
+    shape = (batch, 3, height, height + extra * network.sizes.multiple)
     generator = torch.Generator().manual_seed(2)
     return torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)

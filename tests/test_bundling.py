@@ -13,10 +13,10 @@ import torch
 
 import layouts
 from aanet.data.sample import StereoSample
-from aanet.engines.networks import random_network
-from aanet.inference.postprocess import Handling
+from aanet.inference.hints import InferenceHints
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
+from small_networks import random_network
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bundle_weights.py"
 
@@ -61,10 +61,10 @@ def test_runs_become_one_scored_file_with_a_card(
     arguments = [
         "--hours",
         "1.5",
-        "--enlarge-to",
+        "--upscale-to",
         "200",
-        "--cut-edges",
-        "--extend-border",
+        "--sharpen-edges",
+        "--fill-border",
         "--middlebury",
         str(middlebury),
         "--kitti",
@@ -81,15 +81,15 @@ def test_runs_become_one_scored_file_with_a_card(
     # The same image twice has no disparity anywhere: SGBM finds that, and is off by all of the truth.
     assert facts["scores"]["sgbm"]["motorcycle"]["epe"] == pytest.approx((50 * 4 + 46 * 8) / 96, abs=0.5)
     # Every image here is narrow, so it is matched enlarged unless that is turned off.
-    bundled = checkpoint.load(files.bundled_file("stereonet_aa"))
-    for name, parameter in bundled.named_parameters():
+    bundled = checkpoint.read(files.bundled_file("stereonet_aa"))
+    for name, parameter in bundled.network().named_parameters():
         torch.testing.assert_close(parameter.detach(), 1.25 * first[name], rtol=1e-3, atol=1e-4)  # the mean
-    assert bundled.handling == Handling(enlarge_to=200, cut_edges=True, extend_border=True)
+    assert bundled.hints == InferenceHints(upscale_to=200, sharpen_edges=True, fill_border=True)
     assert facts["scores"]["stereonet_aa"] != facts["scores"][script.ALONE]
     card = files.card_file("stereonet_aa").read_text(encoding="utf-8")
     words = " ".join(card.split())
-    assert "narrower than 200 pixels are enlarged to that width" in words
-    assert "Blurred edges are cut" in words
+    assert "narrower than 200 pixels are upscaled to that width" in words
+    assert "Blurred edges are sharpened" in words
     assert "surfaces go on as beside it" in words
     assert "1.5 hours" in words
     assert "averaged over the ends of the parts with the digests `abc, def`" in words

@@ -8,10 +8,11 @@ import pytest
 from aanet.errors import AanetError, InputError, ReadError, UnsupportedError
 from aanet.geometry.camera import StereoCamera
 from aanet.geometry.rectification import Calibration, RawCalibration
+from aanet.inference.hints import InferenceHints
 from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.io.images import write_image
 from aanet.matcher import StereoMatcher, occluded
 from matching_network import matching_network, plane, textured_scene
@@ -27,8 +28,8 @@ class FakeEngine:
 
     name = description = "fake"
 
-    def __init__(self, facts: NetworkFacts, answer: float = 5.0, memory: int = 10**12) -> None:
-        self.facts, self.answer, self.memory = facts, answer, memory
+    def __init__(self, spec: NetworkSpec, answer: float = 5.0, memory: int = 10**12) -> None:
+        self.spec, self.answer, self.memory = spec, answer, memory
         self.shapes: list[tuple[int, ...]] = []
 
     def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -98,19 +99,19 @@ def test_paths_and_arrays_give_the_same(matcher, tmp_path):
 
 
 def test_padding_repeats_pixels_around_the_image_and_is_cut_off_again():
-    facts = NetworkFacts("aanet", 48, size_multiple=12, minimum_size=36)
-    padding = padding_for(20, 50, facts)
+    sizes = SizeRule(12, 36)
+    padding = padding_for(20, 50, sizes)
     image = np.random.default_rng(0).random((1, 3, 20, 50), np.float32)
     padded = padding.pad(image)
     assert padded.shape == (1, 3, 36, 60)
     np.testing.assert_array_equal(padding.crop(padded), image)
     np.testing.assert_array_equal(padded[0, :, 0, 5:55], image[0, :, 0])
     np.testing.assert_array_equal(padded[0, :, 8:28, -1], image[0, :, :, -1])
-    assert padding_for(36, 60, facts) == (0, 0, 0, 0)
+    assert padding_for(36, 60, sizes) == (0, 0, 0, 0)
 
 
 def test_at_another_scale_values_and_size_are_those_of_the_image():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12)))
     result = faked(engine)(*plane(100, 200, 8), scale=0.5, inspect=False)
     assert engine.shapes == [(1, 3, 60, 108)]  # 50×100, padded
     assert result.disparity.shape == (100, 200)
@@ -121,8 +122,10 @@ def test_at_another_scale_values_and_size_are_those_of_the_image():
     np.testing.assert_allclose(result.confidence[:, 2:-2], ramp[:, 2:-2], atol=2e-3)
 
 
-def test_small_images_are_enlarged_where_the_weights_ask_for_it():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12, handling=Handling(enlarge_to=288)))
+def test_small_images_are_upscaled_where_the_weights_recommend_it():
+    engine = FakeEngine(
+        NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12), hints=InferenceHints(upscale_to=288))
+    )
     result = faked(engine)(*plane(96, 192, 8), inspect=False)
     assert engine.shapes == [(1, 3, 144, 288)]
     np.testing.assert_allclose(result.disparity, 5 / 1.5, rtol=1e-6)  # the fake says 5 at any size
@@ -154,7 +157,7 @@ def test_a_batch_gives_what_single_calls_give(matcher):
 
 def test_pairs_of_one_size_go_through_the_network_together_if_memory_allows():
     pairs = [plane(60, 120, 8)] * 4 + [plane(48, 120, 8)]
-    engine = FakeEngine(NetworkFacts("aanet", 192, size_multiple=12))
+    engine = FakeEngine(NetworkSpec("aanet", 192, 800, True, sizes=SizeRule(12)))
     faked(engine).batch(pairs, inspect=False)
     assert engine.shapes == [(4, 3, 60, 120), (1, 3, 48, 120)]
     engine.shapes.clear()
@@ -181,7 +184,7 @@ def test_right_disparity_and_occlusion_of_a_step():
 
 
 def test_without_the_check_nothing_is_matched_twice():
-    engine = FakeEngine(NetworkFacts("aanet", 48))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
     result = faked(engine)(*plane(60, 120, 8), inspect=False)
     assert result.right_disparity is None
     assert result.occlusion is None
@@ -196,14 +199,14 @@ def test_occlusion_is_a_difference_of_more_than_a_pixel():
 
 
 def test_too_short_a_range_is_told():
-    facts = NetworkFacts("aanet", 48, candidate_step=3)
-    at_end = faked(FakeEngine(facts, answer=45.0))(*plane(60, 120, 8), inspect=False)
+    spec = NetworkSpec("aanet", 48, 800, True, candidate_step=3)
+    at_end = faked(FakeEngine(spec, answer=45.0))(*plane(60, 120, 8), inspect=False)
     assert at_end.warnings == [
         "100 % of the pixels lie at the end of the search range of 48 pixels: something is probably nearer; "
         "use a larger maximum disparity, or match at a scale of 0.5."
     ]
-    assert faked(FakeEngine(facts, answer=41.0))(*plane(60, 120, 8), inspect=False).warnings == []
-    half = faked(FakeEngine(facts, answer=45.0))(*plane(60, 120, 8), scale=0.5, inspect=False)
+    assert faked(FakeEngine(spec, answer=41.0))(*plane(60, 120, 8), inspect=False).warnings == []
+    half = faked(FakeEngine(spec, answer=45.0))(*plane(60, 120, 8), scale=0.5, inspect=False)
     assert "range of 96 pixels" in half.warnings[0]
 
 
@@ -214,7 +217,7 @@ def test_what_is_wrong_with_a_pair_is_told(matcher):
 
 
 def test_a_strict_match_refuses_the_pair_before_it_is_matched():
-    engine = FakeEngine(NetworkFacts("aanet", 48))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
     left, right = plane(96, 192, 8)
     with pytest.raises(InputError, match="Both images are the same"):
         faked(engine)(left, left, strict=True)
@@ -223,7 +226,7 @@ def test_a_strict_match_refuses_the_pair_before_it_is_matched():
 
 
 def test_options_may_be_given_together_or_one_by_one():
-    engine = FakeEngine(NetworkFacts("aanet", 48, size_multiple=12))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12)))
     half = MatchOptions(scale=0.5, inspect=False)
     faked(engine)(*plane(96, 192, 8), options=half)
     faked(engine)(*plane(96, 192, 8), options=half, check=True)
@@ -240,20 +243,20 @@ def test_options_may_be_given_together_or_one_by_one():
         ({"tile": 512}, "The tile is auto, none, or HEIGHTxWIDTH"),
         ({"tile": (0, 512)}, "The tile is auto, none, or HEIGHTxWIDTH"),
         ({"check": "yes"}, "check must be True or False; got 'yes'"),
-        ({"finish": None}, "The finish must be one of auto, none, all; got None"),
+        ({"postprocess": None}, "postprocess must be one of auto, none, all; got None"),
         ({"options": {"scale": 1}}, "are a MatchOptions; got {'scale': 1}"),
         ({"calibration": 5}, "Expected a calibration, a camera, or the path of a file; got 5"),
     ],
 )
 def test_wrong_options_are_one_sentence(options, message):
     with pytest.raises(InputError, match=message):
-        faked(FakeEngine(NetworkFacts("aanet", 48)))(*plane(60, 120, 8), **options)
+        faked(FakeEngine(NetworkSpec("aanet", 48, 800, True)))(*plane(60, 120, 8), **options)
 
 
 @pytest.mark.parametrize("image", [None, 5, "", np.zeros((4, 4), object), np.zeros((0, 3)), np.zeros(7)])
 def test_what_is_no_image_is_one_sentence(image):
     with pytest.raises(AanetError, match="xpected an image"):
-        faked(FakeEngine(NetworkFacts("aanet", 48)))(image, textured_scene(4, 4))
+        faked(FakeEngine(NetworkSpec("aanet", 48, 800, True)))(image, textured_scene(4, 4))
 
 
 CAMERA = StereoCamera(fx=100, cx=60, cy=30, baseline_m=0.1, width=120, height=60)
@@ -269,7 +272,7 @@ RAW = RawCalibration(
 
 
 def test_a_calibration_gives_the_camera_and_may_be_a_file(tmp_path):
-    engine, pair = FakeEngine(NetworkFacts("aanet", 48)), plane(60, 120, 8)
+    engine, pair = FakeEngine(NetworkSpec("aanet", 48, 800, True)), plane(60, 120, 8)
     CAMERA.save(tmp_path / "camera.json")
     for given in (CAMERA, Calibration(CAMERA), tmp_path / "camera.json", str(tmp_path / "camera.json")):
         result = faked(engine)(*pair, calibration=given, inspect=False)
@@ -280,7 +283,7 @@ def test_a_calibration_gives_the_camera_and_may_be_a_file(tmp_path):
 
 
 def test_a_raw_pair_is_rectified_before_it_is_matched():
-    engine, pair = FakeEngine(NetworkFacts("aanet", 48)), plane(60, 120, 8)
+    engine, pair = FakeEngine(NetworkSpec("aanet", 48, 800, True)), plane(60, 120, 8)
     calibration = Calibration(RAW)  # states no size: that of the images is taken
     result = faked(engine)(*pair, calibration=calibration, inspect=False)
     np.testing.assert_array_equal(result.left, calibration.rectify(*pair)[0])
@@ -290,14 +293,14 @@ def test_a_raw_pair_is_rectified_before_it_is_matched():
 
 
 def test_a_calibration_of_another_size_is_refused_before_the_matching():
-    engine = FakeEngine(NetworkFacts("aanet", 48))
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
     with pytest.raises(InputError, match="for images of 120×60 pixels; these have 100×48"):
         faked(engine)(*plane(48, 100, 8), calibration=CAMERA)
     assert engine.shapes == []
 
 
 def test_a_matcher_says_what_it_is():
-    matcher = faked(FakeEngine(NetworkFacts("aanet", 48)))
+    matcher = faked(FakeEngine(NetworkSpec("aanet", 48, 800, True)))
     assert repr(matcher) == "StereoMatcher(aanet, 48 px; fake)"
 
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from aanet.cli.main import app
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
-from aanet.inference.postprocess import LARGEST_ENLARGEMENT
+from aanet.inference.hints import MAX_UPSCALE
 from aanet.io.images import write_image
-from aanet.models.weights import files
+from aanet.models.weights import checkpoint, files
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -101,13 +101,13 @@ def test_how_often_it_says_that_sgbm_is_beaten_is_true() -> None:
     assert len(beaten["network alone"]) / 2 < sum(beaten["network alone"]) < len(beaten["network alone"])
 
 
-def test_what_it_says_of_enlarging_and_of_the_small_network_is_on_the_cards() -> None:
+def test_what_it_says_of_upscaling_and_of_the_small_network_is_on_the_cards() -> None:
     words = " ".join(README.split())
     facts, small = files.facts("aanet"), files.facts("stereonet_aa")
     assert f"in {facts['hours']:g} hours" in words
     assert (
-        f"narrower than {facts['enlarge_to']} pixels are enlarged for it, at most {LARGEST_ENLARGEMENT:g}"
-        in words
+        f"narrower than {checkpoint.read('aanet').hints.upscale_to} pixels are upscaled for it, at most "
+        f"{MAX_UPSCALE:g}" in words
     )
     plain = facts["scores"]["network alone"]["motorcycle"]
     assert f"Motorcycle has {plain['epe']:.2f} and {plain['bad2']:.1f} %" in words

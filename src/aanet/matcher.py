@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from aanet.engines import open_engine
+from aanet.engines.factory import open_engine
 from aanet.engines.semi_global import left_right_difference
 from aanet.errors import InputError
 from aanet.geometry.calibration import load_calibration
@@ -20,7 +20,8 @@ from aanet.geometry.rectification import Calibration
 from aanet.inference.options import MatchOptions, ParsedTile
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
-from aanet.inference.spec import Engine, Maps, NetworkFacts
+from aanet.inference.postprocess import postprocess
+from aanet.inference.spec import Engine, Maps, NetworkSpec
 from aanet.inference.tiling import bytes_per_pixel, match_in_tiles, tile_for
 from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
 from aanet.result import StereoResult
@@ -65,8 +66,8 @@ class StereoMatcher:
                 ("aanet:kitti15"), a file of weights, a file of `aanet export` (.onnx, .xml, .pt2), a network
                 in memory, or "sgbm".
             weights: A file or name of weights instead of the model's own; "random" for tests and timing.
-            engine: "openvino" or "torch"; None takes the fastest one here.  An exported file has its own:
-                .onnx runs on "onnxruntime".
+            engine: One of `aanet.engines.table.ENGINES`, as "openvino" or "torch"; None takes the fastest one
+                here, or for an exported file the one that reads it.
             precision: "float32", "bf16" or "auto": bf16 if OpenVINO runs a file of weights, bf16 works here,
                 and in a trial on a real pair, made once, it was faster and lost less than 0.02 pixels.
             max_disparity: Pixels to search; None takes what the weights were trained for.
@@ -94,12 +95,12 @@ class StereoMatcher:
         return matcher
 
     @property
-    def facts(self) -> NetworkFacts:
+    def spec(self) -> NetworkSpec:
         """What the network is and needs."""
-        return self.engine.facts
+        return self.engine.spec
 
     def __repr__(self) -> str:
-        return f"StereoMatcher({self.facts.name}, {self.facts.max_disparity} px; {self.engine.description})"
+        return f"StereoMatcher({self.spec.name}, {self.spec.max_disparity} px; {self.engine.description})"
 
     def __call__(
         self,
@@ -147,19 +148,19 @@ class StereoMatcher:
     def _match_group(self, pairs: list[_Prepared], options: MatchOptions) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
-        scale = options.scale_for(self.facts, pairs[0].left.shape[1])
-        handling, tile = options.handling(self.facts), options.parsed_tile()
+        scale = options.scale_for(self.spec, pairs[0].left.shape[1])
+        hints, tile = options.hints(self.spec), options.parsed_tile()
         left, right = (
             np.stack([as_rgb_float(image).transpose(2, 0, 1) for image in images])
             for images in ([pair.left for pair in pairs], [pair.right for pair in pairs])
         )  # [B, 3, H, W]
         disparity, confidence = self._match_scaled(left, right, scale, tile)
-        disparity = handling.finish(disparity)
+        disparity = postprocess(disparity, hints)
         mirrored: FloatMap | None = None
         if options.check:
             # Mirrored, the right camera stands where the left one stood.
             mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], scale, tile)
-            mirrored = np.ascontiguousarray(handling.finish(mirrored)[..., ::-1])
+            mirrored = np.ascontiguousarray(postprocess(mirrored, hints)[..., ::-1])
         seconds = (time.perf_counter() - start) / len(pairs)
         results = []
         for index, pair in enumerate(pairs):
@@ -171,10 +172,10 @@ class StereoMatcher:
                     left=as_rgb8(pair.left),
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
-                    warnings=[*pair.warnings, *_range_warning(disparity[index], self.facts, scale)],
+                    warnings=[*pair.warnings, *_range_warning(disparity[index], self.spec, scale)],
                     camera=pair.camera,
                     seconds=seconds,
-                    model=self.facts.name,
+                    model=self.spec.name,
                     engine=self.engine.description,
                 )
             )
@@ -195,10 +196,10 @@ class StereoMatcher:
         batch, _, height, width = left.shape
         available = self.engine.available_memory()
         if tile == "auto":
-            tile = tile_for(self.facts, height, width, available)
+            tile = tile_for(self.spec, height, width, available)
         if tile is not None:
-            return match_in_tiles(self._match_padded, left, right, self.facts, tile)
-        at_once = max(int(available / (2 * bytes_per_pixel(self.facts, width) * height * width)), 1)
+            return match_in_tiles(self._match_padded, left, right, self.spec, tile)
+        at_once = max(int(available / (2 * bytes_per_pixel(self.spec, width) * height * width)), 1)
         parts = [
             self._match_padded(left[first : first + at_once], right[first : first + at_once])
             for first in range(0, batch, at_once)
@@ -208,7 +209,7 @@ class StereoMatcher:
 
     def _match_padded(self, left: FloatMap, right: FloatMap) -> Maps:
         height, width = left.shape[2:]
-        padding = padding_for(height, width, self.facts)
+        padding = padding_for(height, width, self.spec.sizes)
         maps = self.engine(padding.pad(left), padding.pad(right))
         disparity, confidence = (np.ascontiguousarray(padding.crop(each)) for each in maps)
         return disparity, confidence
@@ -271,16 +272,16 @@ def _resize(maps: FloatMap, size: tuple[int, int]) -> FloatMap:
     return np.stack(resized).reshape(*maps.shape[:-2], *size).astype(np.float32)
 
 
-def _range_warning(disparity: FloatMap, facts: NetworkFacts, scale: float) -> list[str]:
+def _range_warning(disparity: FloatMap, spec: NetworkSpec, scale: float) -> list[str]:
     """Say so when the search range ends before the scene does: within its last candidate lie too many pixels.
 
     The expectation over candidates cannot pass the last one, which lies one step below the maximum.
     """
-    end = (facts.max_disparity - 2 * facts.candidate_step) / scale
+    end = (spec.max_disparity - 2 * spec.candidate_step) / scale
     share = float(np.mean(disparity >= end))
     if share <= RANGE_END_SHARE:
         return []
-    reach = facts.max_disparity / scale
+    reach = spec.max_disparity / scale
     return [
         f"{100 * share:.0f} % of the pixels lie at the end of the search range of {reach:.0f} pixels: "
         f"something is probably nearer; use a larger maximum disparity, or match at a scale of {scale / 2:g}."

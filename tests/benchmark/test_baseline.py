@@ -3,8 +3,8 @@ from __future__ import annotations
 import torch
 
 from aanet.benchmark.baseline import LoopCorrelationPyramid, as_baseline, loop_correlation, random_pair
-from aanet.engines.networks import random_network
 from aanet.ops import correlation_volume
+from small_networks import random_network
 
 
 def test_loop_correlation_is_the_same_volume() -> None:

@@ -57,7 +57,7 @@ def test_too_little_memory_for_the_paper_preset_is_said(monkeypatch: pytest.Monk
 
 
 def test_every_network_takes_every_size_of_the_paper_preset() -> None:
-    for name in presets.PAPER_NETWORKS:
-        multiple, minimum = size_rule(name)
+    for name in presets.paper_networks():
+        rule = size_rule(name)
         for size in presets.PAPER_SIZES:
-            assert all(side % multiple == 0 and side >= minimum for side in size), (name, size)
+            rule.check(*size, name)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import openvino
 import pytest
 
-from aanet.engines.graph import facts_of
+from aanet.engines.graph import spec_of
 from aanet.engines.openvino.conversion import convert
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.spec import NetworkSpec
 from aanet.models.network import StereoNetwork
 from matching_network import matching_network
 
@@ -17,11 +17,11 @@ from matching_network import matching_network
 class Shared(NamedTuple):
     network: StereoNetwork
     model: openvino.Model
-    facts: NetworkFacts
+    spec: NetworkSpec
 
 
 @pytest.fixture(scope="session")
 def converted() -> Shared:
     """A network that matches, in both worlds."""
     network = matching_network(24)
-    return Shared(network, convert(network), facts_of(network))
+    return Shared(network, convert(network), spec_of(network))

@@ -319,7 +319,7 @@ def test_no_engine_computes_in_bf16_where_it_cannot_be_used(
     simulate("raise SystemExit(3)")
     monkeypatch.setattr(engine.openvino.Core, "compile_model", lambda *_: pytest.fail("compiled"))
     with pytest.raises(AanetError, match="bf16 cannot be used with OpenVINO here"):
-        OpenVINOEngine(converted.model, converted.facts, "bf16")
+        OpenVINOEngine(converted.model, converted.spec, "bf16")
     with pytest.raises(AanetError, match="bf16 cannot be used with PyTorch here"):
         TorchEngine(converted.network, "cpu", "bf16")
 

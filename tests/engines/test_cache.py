@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aanet.engines.networks import random_network
 from aanet.engines.openvino import cache
 from aanet.engines.openvino.engine import OpenVINOEngine
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.hints import InferenceHints
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.models.weights import checkpoint
+from small_networks import random_network
 
-HANDLING = Handling(enlarge_to=300, cut_edges=True, extend_border=True)
-FACTS = NetworkFacts("stereonet_aa", 24, 4, size_multiple=4, minimum_size=4, handling=HANDLING)
+HINTS = InferenceHints(upscale_to=300, sharpen_edges=True, fill_border=True)
+SPEC = NetworkSpec("stereonet_aa", 24, 500, True, 4, SizeRule(4, 4), HINTS)
 
 
 @pytest.fixture(autouse=True)
@@ -28,16 +29,16 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
-def write(path: Path) -> NetworkFacts:
+def write(path: Path) -> NetworkSpec:
     path.write_text("model")
     path.with_suffix(".bin").write_bytes(b"weights")
-    return FACTS
+    return SPEC
 
 
 def test_what_is_stored_is_found_again(folder):
     assert cache.load("key") is None
     stored = cache.store("key", write)
-    assert stored == cache.load("key") == (folder / "openvino" / "key" / "model.xml", FACTS)
+    assert stored == cache.load("key") == (folder / "openvino" / "key" / "model.xml", SPEC)
     assert [path.name for path in (folder / "openvino").iterdir()] == ["key"]  # no temporary folder is left
 
 
@@ -45,13 +46,13 @@ def test_what_was_not_used_for_longest_makes_room(folder, monkeypatch):
     monkeypatch.setattr(cache, "KEPT", 3)
     for age, key in enumerate(("third", "second", "first")):
         cache.store(key, write)
-        os.utime(folder / "openvino" / key / "facts.json", (1000 - age, 1000 - age))
+        os.utime(folder / "openvino" / key / "spec.json", (1000 - age, 1000 - age))
     assert cache.load("first") is not None  # used again
     cache.store("new", write)
     assert {path.name for path in (folder / "openvino").iterdir()} == {"first", "third", "new"}
 
 
-@pytest.mark.parametrize("damage", ["model.bin", "model.xml", "facts.json"])
+@pytest.mark.parametrize("damage", ["model.bin", "model.xml", "spec.json"])
 def test_a_damaged_entry_counts_as_absent_and_is_replaced(folder, damage):
     cache.store("key", write)
     (folder / "openvino" / "key" / damage).write_bytes(b"{")
@@ -61,11 +62,11 @@ def test_a_damaged_entry_counts_as_absent_and_is_replaced(folder, damage):
 
 
 def test_the_second_of_two_writers_takes_the_first_ones_result(folder):
-    def meanwhile(path: Path) -> NetworkFacts:
+    def meanwhile(path: Path) -> NetworkSpec:
         cache.store("key", write)  # another process is done first
         path.write_text("late")
         path.with_suffix(".bin").write_bytes(b"late")
-        return FACTS
+        return SPEC
 
     assert cache.store("key", meanwhile) is not None
     assert (folder / "openvino" / "key" / "model.bin").read_bytes() == b"weights"
@@ -86,7 +87,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkey
 
 
 def test_an_interrupted_conversion_leaves_nothing(folder):
-    def interrupted(path: Path) -> NetworkFacts:
+    def interrupted(path: Path) -> NetworkSpec:
         path.write_text("half")
         raise KeyboardInterrupt
 
@@ -130,15 +131,14 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
     )
     path = tmp_path / "w.safetensors"
     network = random_network("stereonet_aa", 24)
-    network.handling = HANDLING
-    checkpoint.save(network, path)
+    checkpoint.save(network, path, hints=HINTS)
     # On every processor: nothing is computed in bf16 here.
     monkeypatch.setattr("aanet.engines.openvino.engine.require_bf16", lambda _: None)
     first, half, again = (
         OpenVINOEngine.from_weights(path, precision=precision) for precision in ("float32", "bf16", "float32")
     )
     assert len(calls) == 1  # for every precision
-    assert first.facts == half.facts == again.facts == FACTS
+    assert first.spec == half.spec == again.spec == SPEC
     image = np.random.default_rng(0).random((1, 3, 32, 64), np.float32)
     np.testing.assert_array_equal(first(image, image)[0], again(image, image)[0])
 

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from aanet.engines import EngineUnavailableError, open_engine
-from aanet.engines.networks import load_network, random_network
-from aanet.engines.openvino.conversion import GRAPH_DEPENDS_ON_SIZE
+from aanet.engines.factory import open_engine
 from aanet.engines.openvino.engine import OpenVINOEngine, threads_of_environment
 from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
+from aanet.inference.spec import EngineUnavailableError
 from aanet.models import zoo
 from aanet.models.weights import checkpoint, files
 from matching_network import plane
-from small_networks import randomize_weights
+from small_networks import random_network, randomize_weights
 
 
 def as_batch(*images: np.ndarray) -> list[np.ndarray]:
@@ -24,7 +23,7 @@ def as_batch(*images: np.ndarray) -> list[np.ndarray]:
 
 def test_openvino_agrees_with_torch_on_pairs_that_match(converted):
     reference = TorchEngine(converted.network, "cpu")
-    openvino = OpenVINOEngine(converted.model, converted.facts)
+    openvino = OpenVINOEngine(converted.model, converted.spec)
     for pair, shape in ((plane(96, 192, 8), (1, 96, 192)), (plane(48, 100, 8), (1, 48, 100))):
         left, right = as_batch(*pair)
         expected, found = reference(left, right), openvino(left, right)
@@ -38,7 +37,7 @@ def test_openvino_agrees_with_torch_on_pairs_that_match(converted):
 def test_one_conversion_of_aanet_serves_every_size_and_batch():
     network = random_network("aanet", 24)
     reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
-    assert openvino.facts == reference.facts
+    assert openvino.spec == reference.spec
     rng = np.random.default_rng(0)
     for shape in ((1, 3, 48, 96), (2, 3, 60, 84)):
         left, right = rng.random((2, *shape), np.float32)
@@ -48,14 +47,14 @@ def test_one_conversion_of_aanet_serves_every_size_and_batch():
 
 def test_few_sizes_are_kept_compiled(converted, monkeypatch):
     monkeypatch.setattr("aanet.engines.openvino.engine._SIZES_KEPT", 2)
-    engine = OpenVINOEngine(converted.model, converted.facts)
+    engine = OpenVINOEngine(converted.model, converted.spec)
     for width in (16, 20, 16, 24):
         image = np.zeros((1, 3, 16, width), np.float32)
         assert engine(image, image)[0].shape == (1, 16, width)
     assert [shape[3] for shape in engine._compiled] == [16, 24]  # the least used one had to go
 
 
-@pytest.mark.parametrize("name", sorted(GRAPH_DEPENDS_ON_SIZE))
+@pytest.mark.parametrize("name", [name for name, card in zoo.NETWORKS.items() if not card.one_graph])
 def test_networks_that_openvino_cannot_run_go_to_torch(name):
     network = random_network(name, 24)
     with pytest.raises(EngineUnavailableError, match=f"OpenVINO cannot run {name}"):
@@ -71,8 +70,8 @@ def test_every_other_kind_of_network_is_the_same_on_openvino(name):
     network = random_network(name, 32 if name in ("gcnet", "gcnet_aa", "psmnet") else 24)
     reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)
     # Not square, and not the size that was traced.
-    height = max(network.minimum_size, network.size_multiple)
-    width = max(network.minimum_size, 3 * network.size_multiple)
+    height = network.sizes.minimum
+    width = max(network.sizes.minimum, 3 * network.sizes.multiple)
     left, right = np.random.default_rng(0).random((2, 1, 3, height, width), np.float32)
     for one, other in zip(reference(left, right), openvino(left, right), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-3)
@@ -97,7 +96,7 @@ def test_bf16_stays_near_float32_and_gives_float32(converted, engine, request):
     if engine == "torch":
         half = TorchEngine(converted.network, "cpu", "bf16")
     else:
-        half = OpenVINOEngine(converted.model, converted.facts, "bf16")
+        half = OpenVINOEngine(converted.model, converted.spec, "bf16")
     disparity, _ = half(left, right)
     assert ", bf16, cpu" in half.description
     assert disparity.dtype == np.float32
@@ -120,7 +119,7 @@ def test_openvino_follows_the_number_of_threads(converted, monkeypatch):
     assert threads_of_environment() == 2
     image = np.zeros((1, 3, 16, 16), np.float32)
     for threads, expected in ((None, 2), (1, 1)):
-        engine = OpenVINOEngine(converted.model, converted.facts, threads=threads)
+        engine = OpenVINOEngine(converted.model, converted.spec, threads=threads)
         engine(image, image)
         (compiled,) = engine._compiled.values()
         assert compiled.get_property("INFERENCE_NUM_THREADS") == expected
@@ -143,19 +142,19 @@ def test_the_range_of_adaptive_weights_is_fixed_and_that_of_3d_ones_is_free(tmp_
     checkpoint.save(random_network("stereonet_aa", 24), adaptive)
     checkpoint.save(random_network("stereonet", 24), volume)
     with pytest.raises(AanetError, match=r"search 24 pixels .* a scale of 0\.5 makes them reach 48"):
-        load_network(adaptive, 48)
-    network = load_network(volume, 48)
+        checkpoint.load(adaptive, max_disparity=48)
+    network = checkpoint.load(volume, max_disparity=48)
     assert network.max_disparity == 48
-    assert open_engine(volume, engine="torch", max_disparity=48, device="cpu").facts.max_disparity == 48
+    assert open_engine(volume, engine="torch", max_disparity=48, device="cpu").spec.max_disparity == 48
     with pytest.raises(AanetError, match="must be a positive multiple of 8"):
-        load_network(volume, 20)
+        checkpoint.load(volume, max_disparity=20)
 
 
 def test_a_file_says_which_network_it_is(tmp_path):
     path = tmp_path / "some.safetensors"
     checkpoint.save(random_network("stereonet_aa", 24), path)
-    assert open_engine(weights=path, engine="torch").facts.name == "stereonet_aa"
-    assert open_engine("stereonet_aa", weights=path, engine="torch").facts.name == "stereonet_aa"
+    assert open_engine(weights=path, engine="torch").spec.name == "stereonet_aa"
+    assert open_engine("stereonet_aa", weights=path, engine="torch").spec.name == "stereonet_aa"
     with pytest.raises(AanetError, match="holds the network stereonet_aa, not aanet; the file says"):
         open_engine("aanet", weights=path, engine="torch")
 
@@ -164,6 +163,6 @@ def test_bundled_weights_are_found_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BUNDLED", tmp_path)
     checkpoint.save(random_network("stereonet_aa", 24), tmp_path / "stereonet_aa-night.safetensors")
     assert files.bundled_names() == ["stereonet_aa:night"]
-    assert open_engine("stereonet_aa:night", engine="torch").facts.max_disparity == 24
+    assert open_engine("stereonet_aa:night", engine="torch").spec.max_disparity == 24
     with pytest.raises(AanetError, match="No trained weights of StereoNet-AA"):
         open_engine("stereonet_aa", engine="torch")

@@ -12,14 +12,15 @@ import torch
 from onnx import TensorProto, helper
 from openvino import opset13
 
-from aanet.engines import NetworkFacts, open_engine
 from aanet.engines.exported import FixedSizeEngine, open_exported
+from aanet.engines.factory import open_engine
 from aanet.errors import AanetError
 from aanet.export.recording import without_exporters_chatter
 from aanet.inference.description import SECTION, Description
-from aanet.inference.spec import Maps
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import Maps, NetworkSpec
 
-DESCRIPTION = Description(NetworkFacts("aanet", 48, 3, 12, 24), "random", None, "native")
+DESCRIPTION = Description(NetworkSpec("aanet", 48, 800, True, 3, SizeRule(12, 24)), "random", None, "native")
 
 
 def small_onnx(path: Path, described: bool = True, opset: int = 19) -> Path:
@@ -102,13 +103,13 @@ def test_an_exported_file_leaves_nothing_to_choose(tmp_path: Path) -> None:
         open_engine(tmp_path / "absent.onnx")
     with pytest.raises(AanetError, match=r"onnxruntime runs \.onnx files"):
         open_engine("aanet", engine="onnxruntime")
-    assert open_exported(path).facts == DESCRIPTION.facts
+    assert open_exported(path).spec == DESCRIPTION.spec
 
 
 class _Echo:
     """An engine for one size that returns the red channel, and the green one as confidence."""
 
-    name, description, facts = "echo", "echo", DESCRIPTION.facts
+    name, description, spec = "echo", "echo", DESCRIPTION.spec
 
     def __call__(self, left: np.ndarray, right: np.ndarray) -> Maps:
         assert left.shape == right.shape == (1, 3, 6, 8)

@@ -8,9 +8,9 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from aanet.engines.folding import fold_batch_norms
-from aanet.engines.networks import random_network
 from aanet.models import zoo
 from aanet.models.layers import DeformConv2d
+from small_networks import random_network
 
 
 def norms(module: nn.Module) -> list[nn.Module]:
@@ -33,7 +33,7 @@ def test_a_folded_network_predicts_the_same(name: str) -> None:
     network = random_network(name, 96)
     make_statistics_matter(network)
     before = {key: value.clone() for key, value in network.state_dict().items()}
-    side = max(network.minimum_size, network.size_multiple)
+    side = max(network.sizes.minimum, network.sizes.multiple)
     left, right = torch.rand(2, 1, 3, side, side, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
         expected, found = network(left, right), fold_batch_norms(network)(left, right)

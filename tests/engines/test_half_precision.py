@@ -18,7 +18,8 @@ from aanet.engines.openvino.precision import LARGEST_LOSS, choose_precision, pre
 from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
 from aanet.inference.padding import padding_for
-from aanet.inference.spec import NetworkFacts, Precision
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec, Precision
 from aanet.models.weights import checkpoint
 
 
@@ -28,7 +29,7 @@ class WrongBy:
     name = description = "wrong"
 
     def __init__(self, pixels: float, memory: int = 10**12, seconds: Iterable[float] = ()) -> None:
-        self.facts = NetworkFacts("aanet", 96, size_multiple=48, minimum_size=48)
+        self.spec = NetworkSpec("aanet", 96, 800, True, sizes=SizeRule(48, 48))
         self.pixels, self.memory, self.seconds = pixels, memory, iter(seconds)
 
     def __call__(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +37,7 @@ class WrongBy:
         assert 0 <= left.min() < left.max() <= 1
         WrongBy.now += next(self.seconds, 0.0)
         disparity = np.full((1, 528, 768), 1000, np.float32)
-        top, _, start, _ = padding_for(500, 741, self.facts)  # where the padding leaves the image
+        top, _, start, _ = padding_for(500, 741, self.spec.sizes)  # where the padding leaves the image
         disparity[:, top : top + 500, start : start + 741] = motorcycle().disparity + self.pixels
         return disparity, np.ones_like(disparity)
 
@@ -181,7 +182,7 @@ def test_weights_run_in_bf16_by_default_if_they_lose_nothing_by_it(
 
 @pytest.mark.usefixtures("openvino_bf16")
 def test_the_trial_runs_on_a_real_engine(network_file: Path) -> None:
-    assert OpenVINOEngine.from_weights(network_file).facts.max_disparity == 24
+    assert OpenVINOEngine.from_weights(network_file).spec.max_disparity == 24
     (kept,) = (network_file.parent / "cache").rglob("bf16.json")
     trial = json.loads(kept.read_text())
     assert all(value > 0 for part in ("errors", "seconds") for value in trial[part].values())
@@ -209,5 +210,5 @@ def test_what_is_asked_for_is_not_tried(network_file: Path, monkeypatch: pytest.
 
 def test_a_network_in_memory_and_torch_compute_in_float32(converted, monkeypatch: pytest.MonkeyPatch) -> None:
     guard_says(monkeypatch, WORKS)
-    assert ", float32, cpu" in OpenVINOEngine(converted.model, converted.facts).description
+    assert ", float32, cpu" in OpenVINOEngine(converted.model, converted.spec).description
     assert ", float32, cpu" in TorchEngine(converted.network, "cpu").description

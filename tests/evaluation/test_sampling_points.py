@@ -10,10 +10,10 @@ import torch
 from typer.testing import CliRunner
 
 from aanet.cli.main import app
-from aanet.engines.networks import random_network
 from aanet.errors import AanetError
 from aanet.evaluation.sampling_points import adaptive_layers, draw_points, example_pixels, sampling_points
 from aanet.io.images import read_image, write_image
+from small_networks import random_network
 
 SIZE = (72, 144)
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from aanet.engines import NetworkFacts
 from aanet.errors import AanetError
 from aanet.export import exporting
 from aanet.export.exporting import export_network
 from aanet.export.parity import Difference, Parity
 from aanet.export.sources import open_network
 from aanet.inference.description import Description, parse
-from aanet.inference.postprocess import Handling
+from aanet.inference.hints import InferenceHints
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from exported_networks import lively
 
-FACTS = NetworkFacts("aanet", 192, 3, 12, 24)
+SPEC = NetworkSpec("aanet", 192, 800, True, 3, SizeRule(12, 24))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_parity_accepts_single_pixels_that_rounding_moves() -> None:
 
 @pytest.mark.parametrize("size", [None, (48, 96)])
 def test_a_description_is_read_back(size: tuple[int, int] | None) -> None:
-    description = Description(FACTS, "sha256:12", size, "native", "float16")
+    description = Description(SPEC, "sha256:12", size, "native", "float16")
     assert parse(description.properties(), Path("model.onnx")) == description
 
 
@@ -101,7 +103,7 @@ def test_a_description_is_read_back(size: tuple[int, int] | None) -> None:
     ],
 )
 def test_a_description_that_cannot_be_used_is_said_so(change: dict[str, str | None], message: str) -> None:
-    properties = {**Description(FACTS, "random").properties(), **change}
+    properties = {**Description(SPEC, "random").properties(), **change}
     kept = {key: value for key, value in properties.items() if value is not None}
     with pytest.raises(AanetError, match=message):
         parse(kept, Path("model.onnx"))
@@ -111,23 +113,26 @@ def test_the_hash_of_the_weights_is_that_of_their_file(tmp_path: Path) -> None:
     import hashlib
 
     path = tmp_path / "mine.safetensors"
-    checkpoint.save(lively("stereonet_aa"), path)
-    network, digest = open_network(path)
+    checkpoint.save(lively("stereonet_aa"), path, hints=InferenceHints(1100))
+    network, digest, hints = open_network(path)
+    assert hints == InferenceHints(1100)
     assert digest == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
     assert network.max_disparity == 48
     with pytest.raises(AanetError, match="holds the network stereonet_aa, not aanet"):
         open_network("aanet", path)
-    assert open_network("stereonet_aa", "random", 24)[1] == "random"
+    assert open_network("stereonet_aa", "random", 24).weights == "random"
 
 
-def test_a_file_enlarges_small_images_as_its_weights_do_unless_it_is_for_one_size() -> None:
-    facts = NetworkFacts("aanet", 192, 3, 12, 24, handling=Handling(1100, cut_edges=True, extend_border=True))
-    for size, enlarge_to in ((None, 1100), ((48, 96), 0)):
-        again = parse(Description(facts, "random", size).properties(), Path("model.onnx"))
-        assert again.facts.handling == Handling(enlarge_to, cut_edges=True, extend_border=True)
+def test_a_file_upscales_small_images_as_its_weights_do_unless_it_is_for_one_size() -> None:
+    spec = replace(SPEC, hints=InferenceHints(1100, sharpen_edges=True, fill_border=True))
+    for size, upscale_to in ((None, 1100), ((48, 96), 0)):
+        again = parse(Description(spec, "random", size).properties(), Path("model.onnx"))
+        assert again.spec.hints == InferenceHints(upscale_to, sharpen_edges=True, fill_border=True)
 
 
-def test_files_from_before_there_was_a_choice_enlarge_and_finish_nothing() -> None:
-    properties = Description(FACTS, "random").properties()
-    del properties["enlarge_to"], properties["cut_edges"], properties["extend_border"]
-    assert parse(properties, Path("model.onnx")).facts == FACTS
+@pytest.mark.parametrize("key", ["upscale_to", "bytes_per_pixel", "correlates", "minimum_size"])
+def test_a_file_that_lacks_a_figure_is_refused_and_not_given_another_networks(key: str) -> None:
+    properties = Description(SPEC, "random").properties()
+    del properties[key]
+    with pytest.raises(AanetError, match=f"description inside model.onnx is damaged: '{key}'"):
+        parse(properties, Path("model.onnx"))

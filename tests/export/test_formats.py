@@ -14,11 +14,12 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 import aanet
-from aanet.engines import NetworkFacts
 from aanet.export.exporting import export_network
 from aanet.export.onnx_export import _decomposed, _native
 from aanet.export.parity import MAX_DIFFERENCE
-from aanet.export.recording import deform_conv2d_as_custom_op, simplified, without_exporters_chatter
+from aanet.export.recording import deform_conv2d_node, simplified, without_exporters_chatter
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.matcher import StereoMatcher
 from aanet.models.layers import DeformConv2d
 from aanet.ops.deform_conv import using_deform_conv
@@ -96,8 +97,8 @@ def test_two_sizes_and_a_batch_through_one_file_equal_the_network(exported: Expo
 
 def test_a_file_says_what_it_is(exported: Exported) -> None:
     description = exported.report.description
-    assert exported.matcher.facts == description.facts
-    assert description.facts == NetworkFacts("stereonet_aa", 48, 4, 4, 8)
+    assert exported.matcher.spec == description.spec
+    assert description.spec == NetworkSpec("stereonet_aa", 48, 500, True, 4, SizeRule(4, 8))
     properties = description.properties()
     assert properties["weights"] == "sha256:0123"
     assert properties["size"] == "dynamic"
@@ -148,7 +149,7 @@ def test_one_deformable_convolution_for_every_size(translation: object, stride: 
     layer = DeformConv2d(4, 6, stride).eval().requires_grad_(False)
     nn.init.normal_(layer.offset_predictor.weight, std=0.5)
     free = {0: Dim("batch"), 2: 2 * Dim("height", min=2), 3: 2 * Dim("width", min=2)}
-    with torch.no_grad(), using_deform_conv(deform_conv2d_as_custom_op), without_exporters_chatter():
+    with torch.no_grad(), using_deform_conv(deform_conv2d_node), without_exporters_chatter():
         program = torch.export.export(layer, (torch.rand(2, 4, 8, 12),), dynamic_shapes=(free,))
         torch.onnx.export(
             program,

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from aanet.errors import AanetError
-from aanet.inference.postprocess import STEEPEST, Handling, cut_edges, extend_past_view
-from aanet.inference.spec import NetworkFacts
-from aanet.matcher import Finish, StereoMatcher
+from aanet.inference.hints import InferenceHints
+from aanet.inference.postprocess import STEEPEST, fill_left_border, sharpen_edges
+from aanet.inference.spec import NetworkSpec
+from aanet.matcher import Postprocess, StereoMatcher
 
 # A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
 GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
@@ -19,7 +20,7 @@ GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
 def test_the_hidden_border_takes_the_surface_beside_it() -> None:
     disparity = GUESSED.copy()
     disparity[10] = 60  # nothing in this row has a match: as the rows beside it
-    result = extend_past_view(disparity)
+    result = fill_left_border(disparity)
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, np.full_like(disparity, 8))
 
@@ -28,19 +29,19 @@ def test_a_near_surface_goes_on_to_the_border_under_a_mottled_guess() -> None:
     # 30 pixels near up to column 60, of which the right camera sees columns 30 … 60; behind it 5 pixels.
     disparity = np.tile(np.float32([45, 75, 33] * 10 + [30] * 30 + [5] * 40), (16, 1))
     expected = np.tile(np.float32([30] * 60 + [5] * 40), (16, 1))
-    np.testing.assert_array_equal(extend_past_view(disparity), expected)
+    np.testing.assert_array_equal(fill_left_border(disparity), expected)
 
 
 def test_a_map_without_any_match_stays() -> None:
     disparity = np.full((5, 8), 20, np.float32)
-    np.testing.assert_array_equal(extend_past_view(disparity), disparity)
+    np.testing.assert_array_equal(fill_left_border(disparity), disparity)
 
 
 def test_what_has_a_match_is_left_alone() -> None:
     rng = np.random.default_rng(1)
     disparity = rng.uniform(0, 30, (12, 40)).astype(np.float32)
     matched = np.arange(40) >= disparity
-    np.testing.assert_array_equal(extend_past_view(disparity)[matched], disparity[matched])
+    np.testing.assert_array_equal(fill_left_border(disparity)[matched], disparity[matched])
 
 
 def cut_slowly(disparity: np.ndarray) -> np.ndarray:
@@ -64,14 +65,14 @@ def test_edges_are_cut_as_pixel_by_pixel() -> None:
     smooth = np.cumsum(rng.normal(0, 1, (20, 30)), axis=1).astype(np.float32)
     steps = np.where(rng.random((20, 30)) < 0.5, 5, 25).astype(np.float32)
     for disparity in (smooth, steps + smooth):
-        np.testing.assert_array_equal(cut_edges(disparity), cut_slowly(disparity))
+        np.testing.assert_array_equal(sharpen_edges(disparity), cut_slowly(disparity))
 
 
 def test_a_blurred_edge_becomes_a_step_and_a_slope_stays() -> None:
     blurred = np.tile(np.float32([10, 10, 10, 11, 17, 24, 30, 30, 30, 30]), (8, 1))
-    assert set(np.unique(cut_edges(blurred))) <= {10, 11, 30}
+    assert set(np.unique(sharpen_edges(blurred))) <= {10, 11, 30}
     slope = np.tile(np.linspace(10, 28, 19, dtype=np.float32), (8, 1))  # one pixel of disparity a pixel
-    np.testing.assert_array_equal(cut_edges(slope), slope)
+    np.testing.assert_array_equal(sharpen_edges(slope), slope)
 
 
 class FakeEngine:
@@ -79,8 +80,8 @@ class FakeEngine:
 
     name = description = "fake"
 
-    def __init__(self, handling: Handling, disparity: np.ndarray = GUESSED) -> None:
-        self.facts = NetworkFacts("aanet", 48, handling=handling)
+    def __init__(self, hints: InferenceHints, disparity: np.ndarray = GUESSED) -> None:
+        self.spec = NetworkSpec("aanet", 48, 800, True, hints=hints)
         self.disparity = disparity[None]  # [B, H, W]
 
     def __call__(self, _left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +92,7 @@ class FakeEngine:
 
 
 @pytest.mark.parametrize(
-    ("asked", "finish", "expected"),
+    ("asked", "postprocess", "expected"),
     [
         (True, "auto", 8),
         (False, "auto", 20),
@@ -100,11 +101,11 @@ class FakeEngine:
     ],
 )
 def test_a_matcher_extends_what_the_weights_or_the_user_ask_for(
-    asked: bool, finish: Finish, expected: float
+    asked: bool, postprocess: Postprocess, expected: float
 ) -> None:
-    matcher = StereoMatcher.with_engine(FakeEngine(Handling(extend_border=asked)))
+    matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints(fill_border=asked)))
     image = np.zeros((24, 48, 3), np.uint8)
-    result = matcher(image, image, finish=finish, check=True, inspect=False)
+    result = matcher(image, image, postprocess=postprocess, check=True, inspect=False)
     assert np.unique(result.disparity[:, :8]) == expected
     assert np.unique(result.disparity[:, 8:]) == 8
     # From right to left the hidden border is the right one.
@@ -114,37 +115,35 @@ def test_a_matcher_extends_what_the_weights_or_the_user_ask_for(
 
 
 @pytest.mark.parametrize(
-    ("asked", "finish", "cut"), [(True, "auto", True), (False, "auto", False), (True, "none", False)]
+    ("asked", "postprocess", "cut"), [(True, "auto", True), (False, "auto", False), (True, "none", False)]
 )
-def test_a_matcher_cuts_edges_where_the_weights_ask_for_it(asked: bool, finish: Finish, cut: bool) -> None:
+def test_a_matcher_cuts_edges_where_the_weights_ask_for_it(
+    asked: bool, postprocess: Postprocess, cut: bool
+) -> None:
     predicted = np.tile(np.float32([8] * 20 + [9, 14, 19] + [20] * 25), (24, 1))
-    matcher = StereoMatcher.with_engine(FakeEngine(Handling(cut_edges=asked), predicted))
+    matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints(sharpen_edges=asked), predicted))
     image = np.zeros((24, 48, 3), np.uint8)
-    disparity = matcher(image, image, finish=finish, inspect=False).disparity
-    np.testing.assert_array_equal(disparity, cut_edges(predicted) if cut else predicted)
+    disparity = matcher(image, image, postprocess=postprocess, inspect=False).disparity
+    np.testing.assert_array_equal(disparity, sharpen_edges(predicted) if cut else predicted)
     assert cut == (14 not in disparity)
 
 
-def test_a_finish_that_means_nothing_is_refused() -> None:
-    matcher = StereoMatcher.with_engine(FakeEngine(Handling()))
+def test_an_unknown_postprocess_option_is_refused() -> None:
+    matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints()))
     image = np.zeros((24, 48, 3), np.uint8)
-    with pytest.raises(AanetError, match="The finish must be one of auto, none, all; got 'soft'"):
-        matcher(image, image, finish="soft")  # type: ignore[arg-type]
+    with pytest.raises(AanetError, match="The postprocess option must be one of auto, none, all; got 'soft'"):
+        matcher(image, image, postprocess="soft")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("facts", "complaint"),
+    ("stored", "complaint"),
     [
-        ({"enlarge_to": "wide"}, "FILE gives 'wide' for enlarge_to; it must be a whole number."),
-        ({"enlarge_to": True}, "FILE gives True for enlarge_to; it must be a whole number."),
-        ({"cut_edges": "no"}, "FILE gives 'no' for cut_edges; it must be true or false."),
+        ({"upscale_to": "wide"}, "FILE gives 'wide' for upscale_to; it must be a whole number."),
+        ({"upscale_to": True}, "FILE gives True for upscale_to; it must be a whole number."),
+        ({"sharpen_edges": "no"}, "FILE gives 'no' for sharpen_edges; it must be true or false."),
+        ({"sharpen_edge": True}, "FILE has an unknown inference hint 'sharpen_edge'."),
     ],
 )
-def test_what_a_file_asks_for_must_make_sense(facts: dict[str, object], complaint: str) -> None:
+def test_what_a_file_asks_for_must_make_sense(stored: dict[str, object], complaint: str) -> None:
     with pytest.raises(AanetError, match=re.escape(complaint)):
-        Handling.from_facts(facts, "FILE")
-
-
-def test_other_facts_of_a_file_are_left_alone() -> None:
-    facts = {"hours": 3, "enlarge_to": 1100, "extend_border": True}
-    assert Handling.from_facts(facts, "FILE") == Handling(enlarge_to=1100, extend_border=True)
+        InferenceHints.from_dict(stored, "FILE")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from aanet.errors import AanetError
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.inference.tiling import (
     BLEND,
     MARGIN,
@@ -20,7 +21,7 @@ from aanet.inference.tiling import (
 from aanet.matcher import StereoMatcher
 from matching_network import matching_network, plane, textured_scene
 
-FACTS = NetworkFacts("aanet", max_disparity=48, candidate_step=3, size_multiple=12, minimum_size=12)
+SPEC = NetworkSpec("aanet", 48, 800, True, candidate_step=3, sizes=SizeRule(12, 12))
 
 
 def coordinates(height: int, width: int) -> np.ndarray:
@@ -39,8 +40,8 @@ class Surface:
     def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = left[:, 0], left[:, 1]
         self.shapes.append(left.shape[2:])
-        assert rows[0, 0, 0] % FACTS.size_multiple == 0
-        assert columns[0, 0, 0] % FACTS.size_multiple == 0
+        assert rows[0, 0, 0] % SPEC.sizes.multiple == 0
+        assert columns[0, 0, 0] % SPEC.sizes.multiple == 0
         disparity = 20 + 0.01 * columns + 0.02 * rows
         broken = np.zeros(disparity.shape, bool)
         first, last = columns[:, :, :1], columns[:, :, -1:]
@@ -55,8 +56,8 @@ class Surface:
 @pytest.mark.parametrize(("height", "width", "tile"), [(300, 1000, (300, 400)), (701, 533, (280, 400))])
 def test_pixels_near_cuts_and_without_all_candidates_do_not_count(height, width, tile):
     image = coordinates(height, width)
-    surface = Surface(height, width, FACTS.max_disparity)
-    disparity, confidence = match_in_tiles(surface, image, image, FACTS, Tile(*tile))
+    surface = Surface(height, width, SPEC.max_disparity)
+    disparity, confidence = match_in_tiles(surface, image, image, SPEC, Tile(*tile))
     rows, columns = np.indices((height, width))
     np.testing.assert_allclose(disparity[0], 20 + 0.01 * columns + 0.02 * rows, atol=1e-4)
     np.testing.assert_allclose(confidence, 1, atol=1e-6)
@@ -81,7 +82,7 @@ def test_a_tile_differs_from_its_neighbor_without_a_visible_step():
         return np.full_like(left[:, 0], tile), np.ones_like(left[:, 0])
 
     image = coordinates(96, 600)
-    disparity, _ = match_in_tiles(disagreeing, image, image, FACTS, Tile(96, 400))
+    disparity, _ = match_in_tiles(disagreeing, image, image, SPEC, Tile(96, 400))
     assert disparity.min() == 0
     assert disparity.max() == 1
     assert np.abs(np.diff(disparity[0], axis=1)).max() <= 1.5 / BLEND
@@ -114,21 +115,21 @@ def test_a_network_in_tiles_has_no_step_at_a_seam(surface, size, tile):
 def test_a_tile_that_is_all_overlap_is_refused():
     image = coordinates(600, 600)
     with pytest.raises(AanetError, match="at least 268×316 pixels"):
-        match_in_tiles(Surface(600, 600, 48), image, image, FACTS, Tile(200, 600))
+        match_in_tiles(Surface(600, 600, 48), image, image, SPEC, Tile(200, 600))
 
 
 def test_memory_decides_about_tiles():
     pixels = 2000 * 3000
-    enough = int(2 * bytes_per_pixel(FACTS, 3000) * pixels) + 1
-    assert tile_for(FACTS, 2000, 3000, enough) is None
-    strips = tile_for(FACTS, 2000, 3000, enough // 2 + 1)
+    enough = int(2 * bytes_per_pixel(SPEC, 3000) * pixels) + 1
+    assert tile_for(SPEC, 2000, 3000, enough) is None
+    strips = tile_for(SPEC, 2000, 3000, enough // 2 + 1)
     assert strips == Tile(1000, 3000)
-    small = tile_for(FACTS, 2000, 3000, enough // 20)
+    small = tile_for(SPEC, 2000, 3000, enough // 20)
     assert small.width < 3000
     assert small.height * small.width <= pixels // 20
     # Correlation compares every pixel of a row with every other one.
-    assert bytes_per_pixel(FACTS, 6000) > bytes_per_pixel(FACTS, 3000) + 800
+    assert bytes_per_pixel(SPEC, 6000) > bytes_per_pixel(SPEC, 3000) + 800
     # However little memory there is, a tile must be larger than its overlaps.
-    least = tile_for(FACTS, 2000, 3000, 0)
+    least = tile_for(SPEC, 2000, 3000, 0)
     assert least.height > 2 * OVERLAP
-    assert least.width > 2 * OVERLAP + FACTS.max_disparity
+    assert least.width > 2 * OVERLAP + SPEC.max_disparity

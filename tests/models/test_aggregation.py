@@ -17,7 +17,7 @@ from aanet.models.aggregation import (
     PSMNetAggregation,
     StereoNetAggregation,
 )
-from aanet.models.aggregation.ganet3d import GuidanceNetwork
+from aanet.models.ganet import GuidanceNetwork
 from aanet.models.layers import DeformConv2d
 from aanet.ops.guided import semi_global_aggregation
 from small_networks import randomize_weights

@@ -39,8 +39,8 @@ EXTRACTORS: dict[str, Callable[[], FeatureExtractor]] = {
 def test_maps_have_the_scales_and_channels_that_were_promised(build: Callable[[], FeatureExtractor]) -> None:
     with torch.device("meta"):
         features = build().eval()
-        height = features.minimum_size
-        width = height + features.size_multiple
+        height = features.sizes.minimum
+        width = height + features.sizes.multiple
         maps = features(torch.empty(2, 3, height, width))
     assert len(maps) == len(features.scales) == len(features.out_channels)
     for x, scale, channels in zip(maps, features.scales, features.out_channels, strict=True):
@@ -48,8 +48,8 @@ def test_maps_have_the_scales_and_channels_that_were_promised(build: Callable[[]
 
 
 def test_psmnet_needs_images_of_256_pixels_for_its_largest_window() -> None:
-    assert PSMNetFeatures().minimum_size == 256
-    assert PyramidFeatures(PSMNetFeatures()).minimum_size == 256
+    assert PSMNetFeatures().sizes.minimum == 256
+    assert PyramidFeatures(PSMNetFeatures()).sizes.minimum == 256
 
 
 def test_aanet_has_forty_layers_six_of_them_deformable() -> None:

@@ -75,7 +75,7 @@ def test_a_plane_is_found_at_its_disparity(name: str) -> None:
     network.features = Patches(scales)
     finest = scales[0]
     shift = 3 * finest  # three candidates of the finest volume
-    height, width = network.minimum_size, network.minimum_size + 96
+    height, width = network.sizes.minimum, network.sizes.minimum + 96
     generator = torch.Generator().manual_seed(4)
     scene = torch.randn(1, 3, height, width + shift, generator=generator)
     left, right = scene[..., :width], scene[..., shift:]  # left(x) = right(x - shift)
@@ -90,7 +90,7 @@ def test_a_plane_is_found_at_its_disparity(name: str) -> None:
 @pytest.mark.parametrize("name", ["aanet", "stereonet_aa", "aanet_plus"])
 def test_refinement_corrects_by_nothing(name: str) -> None:
     network = build_small(name, initialization="matching").eval()
-    side = network.minimum_size
+    side = network.sizes.minimum
     generator = torch.Generator().manual_seed(0)
     left, right = (torch.randn(1, 3, side, side, generator=generator) for _ in range(2))
     coarse = torch.full((1, side // network.features.scales[0], side // network.features.scales[0]), 2.0)

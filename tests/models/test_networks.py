@@ -13,7 +13,9 @@ from torch import Tensor, nn
 
 from aanet.errors import AanetError
 from aanet.models import zoo
-from aanet.models.aggregation import AdaptiveAggregation
+from aanet.models.aggregation import AdaptiveAggregation, GuidedAggregation
+from aanet.models.aggregation.ganet3d import SemiGlobalBlock
+from aanet.models.cost_volume import CorrelationPyramid
 from aanet.models.network import StereoNetwork, StereoOutput
 from aanet.models.weights.checkpoint import Checkpoint
 from small_networks import MAX_DISPARITY, build_small, random_pair, randomize_weights
@@ -134,7 +136,7 @@ def test_kernels_are_channels_last_and_the_usual_layout_gives_the_same(subject: 
 def test_copies_are_the_same_network(subject: Subject) -> None:
     thawed = pickle.loads(pickle.dumps(subject.network))
     assert thawed.architecture == subject.network.architecture
-    assert thawed.size_multiple == subject.network.size_multiple
+    assert thawed.sizes == subject.network.sizes
     with torch.inference_mode():
         copied = copy.deepcopy(thawed)(subject.left, subject.right)
     assert torch.equal(copied.disparity, subject.output.disparity)
@@ -165,8 +167,8 @@ def test_ganet_is_guided_by_the_left_image() -> None:
 def test_size_multiples(name: str) -> None:
     with torch.device("meta"):
         network = zoo.card(name).build(192, False)
-    assert network.size_multiple == SIZE_MULTIPLES[name]
-    assert network.minimum_size == (256 if "psmnet" in name else network.size_multiple)
+    assert network.sizes.multiple == SIZE_MULTIPLES[name]
+    assert network.sizes.minimum == (256 if "psmnet" in name else network.sizes.multiple)
 
 
 @pytest.mark.parametrize("name", zoo.NETWORKS)
@@ -202,7 +204,7 @@ def _is_cancelled(key: str) -> bool:
 
 
 def _shrink_pooling_as_in(network: StereoNetwork, other: StereoNetwork) -> None:
-    other.minimum_size = network.minimum_size
+    other.sizes = network.sizes
     for name, module in network.named_modules():
         if isinstance(module, nn.AvgPool2d):
             parent, _, leaf = name.rpartition(".")
@@ -226,7 +228,7 @@ def _shrink_pooling_as_in(network: StereoNetwork, other: StereoNetwork) -> None:
 def test_any_multiple_is_a_maximum_disparity_and_others_name_the_nearest(name: str, multiple: int) -> None:
     with torch.device("meta"):
         network = zoo.card(name).build(multiple, False).eval()
-        images = torch.empty(1, 3, network.minimum_size, network.minimum_size)
+        images = torch.empty(1, 3, network.sizes.minimum, network.sizes.minimum)
         scores = network(images, images).scores
     assert network.max_disparity == multiple
     assert scores.shape[1] == (multiple + 1 if name == "ganet" else multiple // SCALES[name][0][0])
@@ -303,3 +305,15 @@ def test_names_and_shapes_of_the_weights_never_change(name: str) -> None:
         state = zoo.card(name).build(192, True).state_dict()
     lines = "\n".join(f"{key} {list(state[key].shape)}" for key in sorted(state))
     assert hashlib.sha256(lines.encode()).hexdigest()[:12] == LAYOUTS[name]
+
+
+@pytest.mark.parametrize("name", zoo.NETWORKS)
+def test_every_network_has_its_figures(name: str) -> None:
+    card = zoo.card(name)
+    with torch.device("meta"):
+        network = card.build(192, False)
+    assert 100 <= card.bytes_per_pixel <= 50_000
+    assert card.correlates == isinstance(network.cost_volume, CorrelationPyramid)
+    assert card.fixed_range == isinstance(network.aggregation, AdaptiveAggregation | GuidedAggregation)
+    assert card.one_graph != any(isinstance(part, SemiGlobalBlock) for part in network.modules())
+    assert card.replaces is None or not zoo.card(card.replaces).fixed_range

@@ -12,7 +12,7 @@ from torch import Tensor
 import naive
 from aanet.errors import AanetError
 from aanet.models import zoo
-from aanet.models.aggregation.ganet3d import UpsampledRegression
+from aanet.models.ganet import GuidedRegression
 from aanet.models.regression import (
     PeakArgmin,
     SoftArgmin,
@@ -22,6 +22,7 @@ from aanet.models.regression import (
     soft_argmin,
 )
 from aanet.models.weights import checkpoint
+from aanet.ops.guided import LGA_WEIGHTS
 
 
 def random_scores(*shape: int, scale: float = 3.0) -> Tensor:
@@ -64,11 +65,18 @@ def test_half_precision_scores_are_regressed_in_float32(candidates: int) -> None
     assert disparity.item() == pytest.approx((candidates - 1) / 2, abs=1e-3)
 
 
+def regress_unguided(cost: Tensor) -> Tensor:
+    """The disparity [1, 6, 6] of GA-Net's training heads, which are not guided."""
+    regression, local = GuidedRegression(24), [torch.zeros(1, LGA_WEIGHTS, 6, 6)] * 2
+    unguided: Tensor = regression(regression.scores([cost, cost], local), local)[0]
+    return unguided
+
+
 @pytest.mark.usefixtures("torch_bf16")
 def test_ganet_regresses_half_precision_costs_in_float32_over_one_candidate_more() -> None:
     cost = torch.zeros(1, 1, 8, 2, 2, dtype=torch.bfloat16)
     with torch.autocast("cpu", torch.bfloat16):
-        disparity = UpsampledRegression(24)(cost, torch.Size((6, 6)))
+        disparity = regress_unguided(cost)
     assert disparity.dtype == torch.float32
     torch.testing.assert_close(disparity, torch.full((1, 6, 6), 12.0))
 
@@ -76,7 +84,7 @@ def test_ganet_regresses_half_precision_costs_in_float32_over_one_candidate_more
 def test_ganet_takes_low_costs_for_matches() -> None:
     cost = torch.full((1, 1, 8, 2, 2), 90.0)
     cost[:, :, 5] = -90
-    disparity = UpsampledRegression(24)(cost, torch.Size((6, 6)))
+    disparity = regress_unguided(cost)
     # Candidate 5 of 8 has its center at 5.5 · 25/8 - 0.5 of the 25 candidates 0 … 24.
     torch.testing.assert_close(disparity, torch.full((1, 6, 6), 5.5 * 25 / 8 - 0.5), atol=0.5, rtol=0)
 

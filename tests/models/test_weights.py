@@ -110,9 +110,9 @@ def test_a_file_says_what_it_is(saved: Path) -> None:
     assert str(saved) in stored.source
 
 
-def test_a_file_that_asks_a_matcher_for_nonsense_is_refused(saved: Path) -> None:
-    rewrite(saved, change_metadata=lambda metadata: metadata.update(facts='{"enlarge_to": "wide"}'))
-    with pytest.raises(AanetError, match=r"net.safetensors gives 'wide' for enlarge_to; it must be a whole"):
+def test_a_file_with_a_hint_of_the_wrong_type_is_refused(saved: Path) -> None:
+    rewrite(saved, change_metadata=lambda metadata: metadata.update(hints='{"upscale_to": "wide"}'))
+    with pytest.raises(AanetError, match=r"net.safetensors gives 'wide' for upscale_to; it must be a whole"):
         checkpoint.load(saved)
 
 

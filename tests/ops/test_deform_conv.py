@@ -14,14 +14,25 @@ import naive
 from aanet.errors import AanetError
 from aanet.ops import deform_conv2d
 from aanet.ops.deform_conv import (
-    DeformConv,
+    DeformConvArguments,
     _torchvision_operator,
     deform_conv2d_bags,
     deform_conv2d_grid,
     using_deform_conv,
 )
 
-both_forms = pytest.mark.parametrize("form", [deform_conv2d_bags, deform_conv2d_grid])
+Form = Callable[..., Tensor]
+
+
+def bags(*arguments: object) -> Tensor:
+    return deform_conv2d_bags(DeformConvArguments(*arguments))
+
+
+def grid(*arguments: object) -> Tensor:
+    return deform_conv2d_grid(DeformConvArguments(*arguments))
+
+
+both_forms = pytest.mark.parametrize("form", [bags, grid])
 
 
 class Case(NamedTuple):
@@ -82,7 +93,7 @@ all_cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 @both_forms
 @all_cases
-def test_values_and_gradients_are_those_of_the_loop(form: DeformConv, case: Case) -> None:
+def test_values_and_gradients_are_those_of_the_loop(form: Form, case: Case) -> None:
     naive.assert_same_values_and_gradients(
         lambda *inputs: form(*inputs, *case.steps),
         lambda *inputs: naive.deform_conv2d(*inputs, *case.steps),
@@ -98,21 +109,21 @@ def test_values_and_gradients_are_those_of_the_loop(form: DeformConv, case: Case
         Case(inputs=4, outputs=2, size=(3, 3), stride=2, dilation=2, padding=2, groups=2),
     ],
 )
-def test_gradcheck(form: DeformConv, case: Case) -> None:
+def test_gradcheck(form: Form, case: Case) -> None:
     inputs = [x.requires_grad_() for x in case.arguments()]
     assert torch.autograd.gradcheck(lambda *given: form(*given, *case.steps), inputs)
 
 
 @both_forms
 @all_cases
-def test_without_offsets_it_is_an_ordinary_convolution(form: DeformConv, case: Case) -> None:
+def test_without_offsets_it_is_an_ordinary_convolution(form: Form, case: Case) -> None:
     x, offset, mask, weight, bias = case.arguments()
     ours = form(x, torch.zeros_like(offset), torch.ones_like(mask), weight, bias, *case.steps)
     torch.testing.assert_close(ours, F.conv2d(x, weight, bias, *case.steps, case.groups))
 
 
 @both_forms
-def test_offsets_are_y_then_x_in_pixels(form: DeformConv) -> None:
+def test_offsets_are_y_then_x_in_pixels(form: Form) -> None:
     x, offset, mask, weight, bias = Case(size=(6, 7)).arguments()
     moved = torch.zeros_like(offset)
     moved[:, 0::2] = -1  # y: one row up, so what stood below appears later
@@ -127,7 +138,7 @@ def test_offsets_are_y_then_x_in_pixels(form: DeformConv) -> None:
 @both_forms
 @pytest.mark.parametrize("distance", [10.0, 1e4, 1e9, 1e18])
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_far_outside_there_is_nothing(form: DeformConv, distance: float, sign: int) -> None:
+def test_far_outside_there_is_nothing(form: Form, distance: float, sign: int) -> None:
     x, offset, mask, weight, bias = Case().arguments(torch.float32)
     x.requires_grad_()
     output = form(x, torch.full_like(offset, sign * distance), mask, weight, bias, 1, 1, 1)
@@ -138,7 +149,7 @@ def test_far_outside_there_is_nothing(form: DeformConv, distance: float, sign: i
 
 
 @both_forms
-def test_half_a_pixel_outside_is_half_of_the_border(form: DeformConv) -> None:
+def test_half_a_pixel_outside_is_half_of_the_border(form: Form) -> None:
     x = torch.full((1, 1, 3, 3), 8.0)
     offset = torch.zeros(1, 2, 3, 3)
     offset[:, 1] = -0.5
@@ -149,12 +160,11 @@ def test_half_a_pixel_outside_is_half_of_the_border(form: DeformConv) -> None:
 def test_both_forms_agree_in_float32_on_a_larger_map() -> None:
     case = Case(batch=2, inputs=8, outputs=6, size=(23, 31), dilation=2, padding=2, groups=2, deform_groups=2)
     inputs = case.arguments(torch.float32, reach=4)
-    bags, grid = deform_conv2d_bags(*inputs, *case.steps), deform_conv2d_grid(*inputs, *case.steps)
-    torch.testing.assert_close(bags, grid, atol=2e-4, rtol=1e-4)
+    torch.testing.assert_close(bags(*inputs, *case.steps), grid(*inputs, *case.steps), atol=2e-4, rtol=1e-4)
 
 
 @both_forms
-def test_layout_in_memory_does_not_matter(form: DeformConv) -> None:
+def test_layout_in_memory_does_not_matter(form: Form) -> None:
     case = Case(batch=2, size=(6, 7), dilation=2, padding=2, deform_groups=2)
     inputs = case.arguments()
     rearranged = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
@@ -164,7 +174,7 @@ def test_layout_in_memory_does_not_matter(form: DeformConv) -> None:
 @pytest.mark.usefixtures("torch_bf16")
 @both_forms
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_autocast_computes_in_bfloat16(form: DeformConv, with_bias: bool) -> None:
+def test_autocast_computes_in_bfloat16(form: Form, with_bias: bool) -> None:
     case = Case(size=(8, 9), deform_groups=2)
     inputs = case.arguments(torch.float32)[: 5 if with_bias else 4]
     bias = inputs[4] if with_bias else None
@@ -177,7 +187,7 @@ def test_autocast_computes_in_bfloat16(form: DeformConv, with_bias: bool) -> Non
 
 @pytest.mark.usefixtures("torch_bf16")
 @both_forms
-def test_half_precision_does_not_reach_the_coordinates(form: DeformConv) -> None:
+def test_half_precision_does_not_reach_the_coordinates(form: Form) -> None:
     # Stripes sampled half-way are 0.5 everywhere; bfloat16 has no half pixels beyond column 128.
     stripes = (torch.arange(600) % 2).to(torch.bfloat16).expand(1, 1, 2, 600)
     offset = torch.zeros(1, 2, 2, 600, dtype=torch.bfloat16)
@@ -211,9 +221,9 @@ def test_a_forced_form_is_used_and_given_back_even_after_an_error() -> None:
     inputs = Case().arguments()
     calls: list[Callable[..., Tensor]] = []
 
-    def recorded(*given: Tensor) -> Tensor:
+    def recorded(given: DeformConvArguments) -> Tensor:
         calls.append(recorded)
-        return deform_conv2d_grid(*given)
+        return deform_conv2d_grid(given)
 
     with using_deform_conv(recorded):
         deform_conv2d(*inputs, padding=1)

@@ -99,7 +99,7 @@ def test_crops_fit_their_network(path: Path) -> None:
     loaded = load_recipe(path)
     network = zoo.build(loaded.network.name)
     for stage in loaded.stage:
-        assert all(side % network.size_multiple == 0 and side >= network.minimum_size for side in stage.crop)
+        network.sizes.check(*stage.crop, stage.name)
 
 
 def test_the_synthetic_recipe_trains_parts_before_the_whole() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from skimage.data import stereo_motorcycle
 
-from aanet.engines.networks import random_network
 from aanet.io.disparity import read_disparity
 from aanet.io.images import read_image
 from aanet.matcher import StereoMatcher
 from matching_network import matching_network
+from small_networks import random_network
 
 
 def cones(real_data: Path) -> tuple[np.ndarray, np.ndarray]:

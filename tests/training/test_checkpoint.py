@@ -16,7 +16,7 @@ import torch
 from aanet.errors import AanetError
 from aanet.training import checkpoint as module
 from aanet.training.checkpoint import (
-    TrainingCheckpoint,
+    TrainingState,
     best_checkpoint,
     checkpoints,
     load_checkpoint,
@@ -26,7 +26,7 @@ from aanet.training.checkpoint import (
 )
 
 
-def make(step: int, score: float = math.nan, network: str = "aanet") -> TrainingCheckpoint:
+def make(step: int, score: float = math.nan, network: str = "aanet") -> TrainingState:
     weights = {"conv.weight": torch.full((2, 3, 1, 1), float(step))}
     state = {
         "stage": 1,
@@ -34,7 +34,7 @@ def make(step: int, score: float = math.nan, network: str = "aanet") -> Training
         "random": random_states(),
         "progress": {"minutes": 2.5},
     }
-    return TrainingCheckpoint(network, step, score, weights, {"conv.weight": torch.zeros(2, 3, 1, 1)}, state)
+    return TrainingState(network, step, score, weights, {"conv.weight": torch.zeros(2, 3, 1, 1)}, state)
 
 
 def steps(folder: Path) -> list[int]:
@@ -54,7 +54,7 @@ def test_what_was_saved_comes_back(tmp_path: Path) -> None:
 
 def test_channels_last_weights_come_back_with_the_same_values(tmp_path: Path) -> None:
     weight = torch.randn(4, 3, 2, 2).contiguous(memory_format=torch.channels_last)
-    path = save_checkpoint(tmp_path, TrainingCheckpoint("aanet", 1, math.nan, {"w": weight}, {}, {}))
+    path = save_checkpoint(tmp_path, TrainingState("aanet", 1, math.nan, {"w": weight}, {}, {}))
     assert torch.equal(load_checkpoint(path, "aanet").weights["w"], weight)
 
 

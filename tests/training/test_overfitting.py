@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from aanet.inference.size_rule import SizeRule
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork, normalize
 from aanet.training import stages
@@ -42,7 +43,7 @@ def shrink_pooling(network: StereoNetwork) -> None:
     for module in network.features.modules():
         if isinstance(module, nn.AvgPool2d):
             module.kernel_size = module.stride = int(module.kernel_size) // 8
-    network.minimum_size = network.size_multiple
+    network.sizes = SizeRule(network.sizes.multiple, network.sizes.multiple)
 
 
 def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
@@ -64,7 +65,7 @@ def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
     shrink_pooling(network)
     if adaptive:
         stages.hand_over_temperature(network, stages.MatchingLoss(scales=3))
-    multiple = network.size_multiple
+    multiple = network.sizes.multiple
     return network, (-(-48 // multiple) * multiple, -(-96 // multiple) * multiple)
 
 

@@ -17,7 +17,7 @@ import torch
 from rich.console import Console
 
 from aanet.errors import AanetError
-from aanet.inference.postprocess import Handling
+from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.weights import checkpoint
 from aanet.training import stages, step
@@ -267,12 +267,12 @@ def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: P
         trainer(make_recipe(ONE_STAGE, f"network.start_from={path}", "network.max_disparity=48"), None)
 
 
-def test_what_weights_ask_for_survives_training(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    """The width to enlarge to belongs to weights as used; losing it would change every prediction."""
+def test_inference_hints_survive_training(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    """Losing them would change every prediction."""
     network = zoo.build("stereonet_aa", max_disparity=24)
-    network.handling = Handling(enlarge_to=320, cut_edges=True, extend_border=True)
-    checkpoint.save(network, tmp_path / "start.safetensors")
+    hints = InferenceHints(upscale_to=320, sharpen_edges=True, fill_border=True)
+    checkpoint.save(network, tmp_path / "start.safetensors", hints=hints)
     recipe = make_recipe(ONE_STAGE, f"network.start_from={tmp_path / 'start.safetensors'}")
     trainer(recipe, tmp_path).run(steps_per_stage=1)
     for name in ("weights", "weights-with-heads"):
-        assert checkpoint.load(tmp_path / f"{name}.safetensors").handling == network.handling
+        assert checkpoint.read(tmp_path / f"{name}.safetensors").hints == hints

@@ -118,7 +118,7 @@ def test_a_raw_pair_is_rectified(server: Server, small_pair: dict[str, bytes]) -
 def test_models_probes_and_metrics(server: Server, small_pair: dict[str, bytes]) -> None:
     (model,) = server.get("/api/v1/models").json()["models"]
     assert (model["name"], model["default"], model["max_disparity"]) == ("sgbm", True, 192)
-    assert (model["enlarge_to"], model["largest_enlargement"]) == (0, 1.5)
+    assert (model["upscale_to"], model["max_upscale"]) == (0, 1.5)
     for prefix in ("", "/api/v1"):
         assert server.get(f"{prefix}/healthz").json() == {"status": "ok"}
         assert server.get(f"{prefix}/readyz").json() == {"status": "ready"}

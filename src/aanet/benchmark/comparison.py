@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aanet.benchmark.inference import Conditions, Measurement
-from aanet.benchmark.report import PAIRS_3D, aggregation_speedups
+from aanet.benchmark.report import aggregation_speedups
 from aanet.evaluation import paper
 from aanet.evaluation.markdown import table
 from aanet.io.atomic import atomic_path
@@ -13,7 +13,6 @@ from aanet.models import zoo
 
 # Every cell but the last holds ours/the paper's.
 HEADINGS: tuple[str, ...] = ("network", "M par", "G MACs", "GB", "time", "3D/AA", "G/s")
-_ADAPTIVE = {adaptive: network for network, adaptive in PAIRS_3D.items()}
 _COLORS = {"3D": "#9aa5b1", "AA": "#1f77b4"}
 
 
@@ -23,7 +22,7 @@ def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     for each in measurements:
         row, time = paper.COMPARISON_3D[each.network], seconds.get(each.network)
-        plain = _ADAPTIVE.get(each.network)
+        plain = zoo.card(each.network).replaces
         ratio = "–"
         if plain in seconds and time:
             published = paper.COMPARISON_3D[plain].time_ms / row.time_ms
@@ -37,7 +36,7 @@ def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
                 f"{memory}/{_short(row.memory_gb)}",
                 f"{_short(time) if time else '–'}/{_short(row.time_ms / 1000)} s",
                 ratio,
-                f"{each.cost.honest_macs / 1e9 / time:.0f}" if time else "–",
+                f"{each.cost.total_macs / 1e9 / time:.0f}" if time else "–",
             )
         )
     return lines
@@ -60,7 +59,7 @@ def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
     from matplotlib.figure import Figure
 
     known = {each.network: each for each in measurements if each.timing and each.peak_memory}
-    pairs = [pair for pair in PAIRS_3D.items() if set(pair) <= known.keys()]
+    pairs = [pair for pair in zoo.replaced_3d().items() if set(pair) <= known.keys()]
     figure = Figure(figsize=(10, 1.2 + 1.0 * max(len(pairs), 1)), layout="constrained")
     height, width = run.size
     figure.suptitle(f"One pair of {height}×{width} on {run.threads} CPU threads, and on the paper's V100")

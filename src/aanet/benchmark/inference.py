@@ -12,23 +12,26 @@ import torch
 from aanet.benchmark.baseline import as_baseline, random_pair
 from aanet.benchmark.memory import peak_memory
 from aanet.engines.factory import open_engine
-from aanet.engines.networks import random_network
 from aanet.engines.processor import this_processor
+from aanet.engines.table import ENGINES, network_engines
 from aanet.evaluation import paper
 from aanet.evaluation.timing import Timing, time_interleaved
 from aanet.inference.spec import EngineUnavailableError
-from aanet.models.complexity import Complexity, check_size, complexity
+from aanet.models import zoo
+from aanet.models.complexity import Complexity, complexity, size_rule
 from aanet.version import __version__
 
 BASELINE = "baseline"
-# What a user asks for → engine and precision.
-ENGINES = {
-    BASELINE: None,
-    "torch": ("torch", "float32"),
-    "torch-bf16": ("torch", "bf16"),
-    "openvino": ("openvino", "float32"),
-    "openvino-bf16": ("openvino", "bf16"),
-}
+
+
+def contenders() -> dict[str, tuple[str, str] | None]:
+    """What can be measured, by the name that a user gives: an engine and its precision, or the baseline."""
+    choices: dict[str, tuple[str, str] | None] = {BASELINE: None}
+    for name in network_engines():
+        choices[name] = (name, "float32")
+        if ENGINES[name].bf16 is not None:
+            choices[f"{name}-bf16"] = (name, "bf16")
+    return choices
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def measure(
 ) -> list[Measurement]:
     """Time networks on engines in turn, all engines of all networks in one run."""
     for name in networks:
-        check_size(name, size)
+        size_rule(name).check(*size, name)
     runs, absent = {}, []
     for name in networks:
         for engine in engines:
@@ -128,9 +131,9 @@ def speedup(measurement: Measurement, measurements: list[Measurement]) -> float 
 
 
 def _contender(name: str, engine: str, size: tuple[int, int]) -> Callable[[], object]:
-    choice = ENGINES[engine]
+    choice = contenders()[engine]
     if choice is None:
-        baseline, pair = as_baseline(random_network(name)), random_pair(size)
+        baseline, pair = as_baseline(zoo.build(name, seed=0).eval()), random_pair(size)
 
         def run_baseline() -> object:
             with torch.inference_mode():

@@ -5,28 +5,26 @@ from __future__ import annotations
 from aanet.benchmark.memory import peak_memory
 from aanet.errors import AanetError
 from aanet.inference.memory import available_memory
+from aanet.models import zoo
 
-PAPER_NETWORKS = (
-    "stereonet",
-    "stereonet_aa",
-    "gcnet",
-    "gcnet_aa",
-    "psmnet",
-    "psmnet_aa",
-    "ganet",
-    "ganet_aa",
-)
+DEFAULT_NETWORKS = ("aanet", "aanet_plus", "stereonet_aa")
 # Multiples of 96 with sides of 256 at least, which all eight networks take; the first is the paper's.
 PAPER_SIZES = ((576, 960), (480, 768), (384, 672), (288, 480))
 SHARE_OF_MEMORY = 0.8
 _PROBE = (96, 192)
 
 
-def largest_common_size(hungriest: str = "gcnet") -> tuple[int, int]:
+def paper_networks() -> list[str]:
+    """The networks of the paper's table 2: each with 3D convolutions, then with adaptive aggregation."""
+    return [name for pair in zoo.replaced_3d().items() for name in pair]
+
+
+def largest_common_size() -> tuple[int, int]:
     """Return the largest of `PAPER_SIZES` at which the network that needs most memory still fits.
 
     Memory grows with the number of pixels, so a small probe tells how much a large image needs.
     """
+    hungriest = max(paper_networks(), key=lambda name: zoo.card(name).bytes_per_pixel)
     per_pixel = peak_memory(hungriest, _PROBE) / (_PROBE[0] * _PROBE[1])
     budget = SHARE_OF_MEMORY * available_memory()
     for height, width in PAPER_SIZES:

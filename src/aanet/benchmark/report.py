@@ -12,7 +12,6 @@ from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 
 HEADINGS: tuple[str, ...] = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
-PAIRS_3D = {"stereonet": "stereonet_aa", "gcnet": "gcnet_aa", "psmnet": "psmnet_aa", "ganet": "ganet_aa"}
 
 
 class Presentation(Protocol):
@@ -55,7 +54,7 @@ def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
     """Say for each 3D network how much faster its adaptive version is, here and in the paper."""
     medians = {(each.network, each.engine): each.timing.median for each in measurements if each.timing}
     lines = []
-    for network, adaptive in PAIRS_3D.items():
+    for network, adaptive in zoo.replaced_3d().items():
         for engine in dict.fromkeys(each.engine for each in measurements):
             if (network, engine) in medians and (adaptive, engine) in medians:
                 ratio = medians[network, engine] / medians[adaptive, engine]

@@ -45,10 +45,10 @@ def measure_scaling(
     observe: Callable[[str], None] = lambda _: None,
 ) -> list[Point]:
     """Measure every size with every range; sizes go up to the next multiple the network takes."""
-    multiple, minimum = size_rule(name)
+    rule = size_rule(name)
     points = []
     for wanted in sizes:
-        height, width = (max(-(-side // multiple) * multiple, minimum) for side in wanted)
+        height, width = (rule.round_up(side) for side in wanted)
         runs = {str(limit): _prediction(name, engine, limit, (height, width)) for limit in ranges}
         observe(f"{height}×{width}")
         timings = time_interleaved(runs, rounds)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ def benchmark(
         typer.Argument(help="Networks to run; aanet, aanet_plus and stereonet_aa by default."),
     ] = None,
     engines: Annotated[
-        str, typer.Option(help="Comma-separated: baseline, torch, torch-bf16, openvino, openvino-bf16.")
+        str,
+        typer.Option(
+            help=f"Comma-separated: baseline, {', '.join(network_engines())}; or one of them with -bf16."
+        ),
     ] = "baseline,torch,openvino",
     height: Annotated[int, typer.Option(min=1, help="Height of the images.")] = 576,
     width: Annotated[int, typer.Option(min=1, help="Width of the images.")] = 960,
@@ -56,30 +60,31 @@ def benchmark(
     from aanet.engines.bf16_support import bf16_support
 
     # Broken AMX can only be switched off before the libraries are loaded.
-    if training_step or "torch-bf16" in engines.split(","):
-        bf16_support("torch")
-    if "openvino-bf16" in engines.split(","):
-        bf16_support("openvino")
+    for name, card in ENGINES.items():
+        asked = f"{name}-bf16" in engines.split(",") or (training_step and name == "torch")
+        if asked and card.bf16 is not None:
+            bf16_support(card.bf16)
     if training_step:
         _training_steps(networks or ["aanet"], rounds, as_json)
     elif preset == "scaling":
         _scaling((networks or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
     elif preset == "paper":
         from aanet.benchmark import comparison
-        from aanet.benchmark.presets import PAPER_NETWORKS, largest_common_size
+        from aanet.benchmark.presets import largest_common_size, paper_networks
 
-        names = networks or list(PAPER_NETWORKS)
+        names = networks or paper_networks()
         for name in names:
-            if name not in PAPER_NETWORKS:
+            if name not in paper_networks():
                 raise InputError(
-                    f"{name} is not in the paper's table; there are: {', '.join(PAPER_NETWORKS)}."
+                    f"{name} is not in the paper's table; there are: {', '.join(paper_networks())}."
                 )
         size = largest_common_size()
         _predictions(names, ["torch"], size, rounds, memory, as_json, report, picture, comparison)
     elif preset is None:
-        names = networks or ["aanet", "aanet_plus", "stereonet_aa"]
         from aanet.benchmark import report as by_engine
+        from aanet.benchmark.presets import DEFAULT_NETWORKS
 
+        names = networks or list(DEFAULT_NETWORKS)
         size = (height, width)
         _predictions(names, engines.split(","), size, rounds, memory, as_json, report, picture, by_engine)
     else:
@@ -100,15 +105,17 @@ def _predictions(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from aanet.benchmark.inference import ENGINES, conditions, measure
+    from aanet.benchmark.inference import conditions, contenders, measure
     from aanet.benchmark.report import aggregation_speedups
     from aanet.models import zoo
 
     for name in names:
         zoo.card(name)
     for engine in engines:
-        if engine not in ENGINES:
-            raise InputError(f"There is no engine {engine!r} to measure; there are: {', '.join(ENGINES)}.")
+        if engine not in contenders():
+            raise InputError(
+                f"There is no engine {engine!r} to measure; there are: {', '.join(contenders())}."
+            )
     # Per network and engine: preparing, the warm-up and the rounds; per network: its memory.
     total = len(names) * (len(engines) * (rounds + 2) + 1)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -158,8 +165,9 @@ def _scaling(
     from aanet.models import zoo
 
     zoo.card(name)
-    if engine not in ("torch", "openvino"):
-        raise InputError(f"The cost against size is measured on torch or openvino, not on {engine!r}.")
+    if engine not in network_engines():
+        known = " or ".join(network_engines())
+        raise InputError(f"The cost against size is measured on {known}, not on {engine!r}.")
     with Console(stderr=True, quiet=as_json).status("measuring") as status:
         points = measure_scaling(name, engine, rounds, observe=status.update)
     text = json.dumps([asdict(point) for point in points], indent=2)

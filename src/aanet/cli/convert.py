@@ -35,7 +35,8 @@ def convert(
     stored = checkpoint.read(file)
     keep_heads = heads and stored.architecture.training_heads
     network = stored.network(training_heads=keep_heads)
-    checkpoint.save(network, target, stored.facts, torch.float16 if half else torch.float32)
+    dtype = torch.float16 if half else torch.float32
+    checkpoint.save(network, target, stored.facts, stored.hints, dtype)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     typer.echo(
         f"{file} holds {zoo.card(network.architecture.builder).title} "

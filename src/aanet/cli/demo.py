@@ -27,7 +27,7 @@ def demo(
     from aanet.models.weights.files import bundled_names
 
     sample = motorcycle()
-    names = ["sgbm", *(name for name in ("stereonet_aa", "aanet") if name in bundled_names())]
+    names = ["sgbm", *sorted(bundled_names(), key=lambda name: (name == "aanet", name))]  # the default last
     results = {}
     for name in names:
         results[name] = StereoMatcher(name)(sample.left, sample.right, calibration=MOTORCYCLE_CAMERA)

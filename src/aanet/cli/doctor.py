@@ -64,7 +64,6 @@ def _hardware() -> list[Finding]:
 
     import torch
 
-    from aanet.engines.factory import ENGINES, default_engine
     from aanet.engines.processor import this_processor
     from aanet.inference.memory import available_memory
 
@@ -82,19 +81,32 @@ def _hardware() -> list[Finding]:
     devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     devices += ["Apple GPU (mps)"] if torch.backends.mps.is_available() else []
     findings.append(Finding("torch devices", ", ".join(["cpu", *devices])))
-    return [*findings, Finding("engines", f"{', '.join(ENGINES)}; by default {default_engine()}")]
+    return [*findings, Finding("engines", _engines())]
+
+
+def _engines() -> str:
+    from aanet.engines.factory import fitting_engines
+    from aanet.engines.table import ENGINES
+
+    states = {True: "", False: " (not installed)"}
+    names = [f"{name}{states[card.installed]}" for name, card in ENGINES.items()]
+    return f"{', '.join(names)}; by default {fitting_engines()[0]}"
 
 
 def _bf16() -> list[Finding]:
     """Whether bf16 can be used, tried again: also where what was kept came from a bad moment."""
     from aanet.engines.bf16_support import bf16_support
+    from aanet.engines.table import ENGINES
 
-    openvino, torch = (bf16_support(library, fresh=True) for library in ("openvino", "torch"))
-    default = "a trial with each file of weights decides" if openvino.faster else "the default is float32"
-    return [
-        Finding("bf16 with openvino", f"{openvino.reason}; {default}"),
-        Finding("bf16 with torch", f"{torch.reason}; the default is float32"),
-    ]
+    findings = []
+    for name, card in ENGINES.items():
+        if card.bf16 is None:
+            continue
+        support = bf16_support(card.bf16, fresh=True)
+        tried = card.auto_bf16 and support.faster
+        default = "a trial with each file of weights decides" if tried else "the default is float32"
+        findings.append(Finding(f"bf16 with {name}", f"{support.reason}; {default}"))
+    return findings
 
 
 def _files() -> list[Finding]:
@@ -103,7 +115,7 @@ def _files() -> list[Finding]:
 
     folder = cache_folder()
     kept = [file for file in folder.rglob("*") if file.is_file()]
-    networks = len(list(folder.glob("openvino/*/facts.json")))
+    networks = len(list(folder.glob("openvino/*/spec.json")))
     size = sum(file.stat().st_size for file in kept) / 1e6
     return [
         Finding("cache", f"{folder}: {networks} converted networks, {size:.0f} MB (AANET_CACHE moves it)"),
@@ -112,8 +124,8 @@ def _files() -> list[Finding]:
 
 
 def _self_test() -> list[Finding]:
-    """A plane of known disparity, and two engines that must agree."""
-    return [_plane_test(), _parity_test()]
+    """A plane of known disparity, and engines that must agree with torch."""
+    return [_plane_test(), *_parity_tests()]
 
 
 def _plane_test() -> Finding:
@@ -128,19 +140,25 @@ def _plane_test() -> Finding:
     return Finding("sgbm on a plane", f"{truth} px found to {error:.3f} px", ok=error < 0.1)
 
 
-def _parity_test() -> Finding:
+def _parity_tests() -> list[Finding]:
+    """Run a small network on every engine that is installed, and compare it with torch."""
     import numpy as np
 
-    from aanet.engines.networks import random_network
-    from aanet.engines.openvino.engine import OpenVINOEngine
-    from aanet.engines.torch import TorchEngine
+    from aanet.engines.factory import fitting_engines, open_engine
+    from aanet.models import zoo
 
-    network = random_network("stereonet_aa", max_disparity=24)
+    network = zoo.build("stereonet_aa", max_disparity=24, seed=0)
     left, right = np.random.default_rng(0).random((2, 1, 3, 48, 96), np.float32)
-    reference, _ = TorchEngine(network, device="cpu")(left, right)
-    disparity, _ = OpenVINOEngine.from_network(network)(left, right)
-    difference = float(np.abs(reference - disparity).max())
-    return Finding("openvino against torch", f"differ by at most {difference:.1e} px", ok=difference < 1e-3)
+    reference, _ = open_engine(network, engine="torch", device="cpu")(left, right)
+    findings = []
+    for name in fitting_engines("cpu"):
+        if name != "torch":
+            disparity, _ = open_engine(network, engine=name)(left, right)
+            gap = float(np.abs(reference - disparity).max())
+            findings.append(
+                Finding(f"{name} against torch", f"differ by at most {gap:.1e} px", ok=gap < 1e-3)
+            )
+    return findings
 
 
 def _print(sections: dict[str, list[Finding]]) -> None:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from aanet.cli.data_check import NAMES
+from aanet.engines.table import network_engines
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def evaluate(
         int | None, typer.Option(help="Disparities that the matchers search; their own range if not given.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="Engine of the networks; the fastest if not given.")
+        str | None, typer.Option(help=f"{' or '.join(network_engines())}; the fastest here if not given.")
     ] = None,
     option: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the dataset, as in render=cleanpass.")

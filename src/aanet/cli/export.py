@@ -55,11 +55,12 @@ def export(
         from aanet.export.exporting import export_network
         from aanet.export.sources import open_network
 
-        network, digest = open_network(model, weights, max_disparity)
+        source = open_network(model, weights, max_disparity)
         report = export_network(
-            network,
+            source.network,
             output,
-            weights=digest,
+            weights=source.weights,
+            hints=source.hints,
             file_format=file_format,
             deform=deform,
             size=size,
@@ -85,14 +86,14 @@ def _as_dict(report: Report) -> dict[str, object]:
 
 
 def _sentences(report: Report) -> str:
-    parity, facts = report.parity, report.description.facts
+    parity, spec = report.parity, report.description.spec
     sizes = (
-        f"every size that is a multiple of {facts.size_multiple} and at least {facts.minimum_size}"
+        f"every size that is a multiple of {spec.sizes.multiple} and at least {spec.sizes.minimum}"
         if report.description.size is None
         else "images of {}×{}".format(*report.description.size)
     )
     lines = [
-        f"{report.path}: {facts.name} for {sizes}, disparities below {facts.max_disparity}, "
+        f"{report.path}: {spec.name} for {sizes}, disparities below {spec.max_disparity}, "
         f"{_bytes(report.path) / 1e6:.1f} MB.",
         f"On {parity.pair} it differs from PyTorch by at most {parity.disparity.max_px:.1e} pixels, "
         f"{parity.disparity.mean_px:.1e} on average.",

@@ -35,17 +35,19 @@ def figure(
     from rich.console import Console
 
     with Console(stderr=True).status("Matching"):
+        from aanet.engines.torch import TorchEngine
         from aanet.evaluation.sampling_points import example_pixels, sampling_points
         from aanet.export.sources import open_network
         from aanet.io.images import as_rgb8, read_image, write_image
         from aanet.matcher import StereoMatcher
         from aanet.viz import colorize_disparity
 
-        network, _ = open_network(model, weights, None)
+        source = open_network(model, weights)
         pair = as_rgb8(read_image(left)), as_rgb8(read_image(right))
-        result = StereoMatcher(network, engine="torch")(*pair)
+        matcher = StereoMatcher.with_engine(TorchEngine(source.network, hints=source.hints))
+        result = matcher(*pair)
         shown = pixels or example_pixels(pair[0], result.disparity)
-        found = sampling_points(network, *pair, shown, levels)
+        found = sampling_points(source.network, *pair, shown, levels)
         write_image(output, _panel(pair[0], colorize_disparity(result.disparity), found))
     for each in found:
         x, y = each.pixel

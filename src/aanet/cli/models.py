@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LEGEND = """\
 M par      millions of parameters
 G MACs     by the paper's rules: the features of one image, no transposed 3D convolutions
-all        what is multiplied for a pair: both images, every convolution
+total      all that a pair needs: both images, every convolution
 3D, def, CSA   3D convolutions, deformable convolutions, cross-scale modules, as in the paper's table 2
 mult       height and width must be multiples of this (the matcher pads)
 *          weights come with the package
@@ -51,18 +51,18 @@ def models(
 def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
     from aanet.evaluation import paper
     from aanet.models import zoo
-    from aanet.models.complexity import check_size, complexity, size_rule
+    from aanet.models.complexity import complexity, size_rule
     from aanet.models.weights import files
 
-    check_size(name, size)
-    multiple, minimum = size_rule(name)
+    rule = size_rule(name)
+    rule.check(*size, name)
     published = paper.COMPARISON_3D.get(name) or paper.SIZE.get(name)
     return {
         "name": name,
         "title": zoo.card(name).title,
         "summary": zoo.card(name).summary,
-        "size_multiple": multiple,
-        "minimum_size": minimum,
+        "size_multiple": rule.multiple,
+        "minimum_size": rule.minimum,
         "weights": [known for known in files.bundled_names() if known.split(":")[0] == name],
         **dataclasses.asdict(complexity(name, size)),
         "published": published and {"parameters_m": published.parameters_m, "macs_g": published.macs_g},
@@ -82,7 +82,7 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
         return
     typer.echo(f"{row['title']} ({row['name']}): {row['summary']}")
     typer.echo(
-        f"{row['parameters'] / 1e6:.2f} M parameters, {row['honest_macs'] / 1e9:.1f} G multiply-accumulates, "
+        f"{row['parameters'] / 1e6:.2f} M parameters, {row['total_macs'] / 1e9:.1f} G multiply-accumulates, "
         f"{row['conv3d']} 3D and {row['deform_convs']} deformable convolutions."
     )
     if not row["weights"]:
@@ -100,7 +100,7 @@ def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
     )
     table.add_column("name", no_wrap=True)
-    for heading in ("M par", "paper", "G MACs", "paper", "all", "3D", "def", "CSA", "mult"):
+    for heading in ("M par", "paper", "G MACs", "paper", "total", "3D", "def", "CSA", "mult"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         published = row["published"] or {}
@@ -110,7 +110,7 @@ def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
             _published(published.get("parameters_m")),
             f"{row['paper_macs'] / 1e9:.2f}",
             _published(published.get("macs_g")),
-            f"{row['honest_macs'] / 1e9:.1f}",
+            f"{row['total_macs'] / 1e9:.1f}",
             *(str(row[key]) for key in ("conv3d", "deform_convs", "csa_modules", "size_multiple")),
         )
     return table

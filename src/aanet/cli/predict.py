@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aanet import outputs
+from aanet.engines.table import network_engines
 from aanet.errors import AanetError, InputError, WriteError
 
 if TYPE_CHECKING:
@@ -61,11 +62,11 @@ def predict(
     tile: Annotated[
         str, typer.Option(help="auto, none, or what the network sees at once, as HEIGHTxWIDTH.")
     ] = "auto",
-    finish: Annotated[
+    postprocess: Annotated[
         str,
         typer.Option(
-            help="all: cut blurred edges, extend what the right camera does not see; none: as predicted; "
-            "auto: as suits the weights."
+            help="all: sharpen blurred edges, fill what the right camera does not see; none: as predicted; "
+            "auto: as the weights recommend."
         ),
     ] = "auto",
     max_disparity: Annotated[int | None, typer.Option(help="Pixels to search.")] = None,
@@ -74,7 +75,7 @@ def predict(
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse pairs that the checks warn of.")] = False,
     engine: Annotated[
-        str | None, typer.Option(help="openvino or torch; the fastest here if not given.")
+        str | None, typer.Option(help=f"{' or '.join(network_engines())}; the fastest here if not given.")
     ] = None,
     precision: Annotated[
         str,
@@ -104,7 +105,7 @@ def predict(
             "scale": "auto" if scale is None else scale,
             "check": check,
             "tile": tile,
-            "finish": finish,
+            "postprocess": postprocess,
             "strict": strict,
         },
     )
@@ -222,7 +223,7 @@ def _lines(done: _Done, warnings_so_far: int) -> list[str]:
 def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bool) -> None:
     matched = [pair for pair in summary.pairs if pair.error is None and not pair.skipped]
     if as_json:
-        facts = {"model": matcher.facts.name, "engine": matcher.engine.description, "output": str(folder)}
+        facts = {"model": matcher.spec.name, "engine": matcher.engine.description, "output": str(folder)}
         print(json.dumps({**facts, **asdict(summary), "failed": summary.failed}, indent=2))
         return
     skipped = sum(pair.skipped for pair in summary.pairs)
@@ -230,7 +231,7 @@ def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bo
     parts += [f"{skipped} were there already"] if skipped else []
     parts += [f"{summary.failed} failed"] if summary.failed else []
     each = f", {sum(pair.seconds for pair in matched) / len(matched):.2f} s each" if matched else ""
-    print(f"{folder}: {', '.join(parts)}{each} ({matcher.facts.name}; {matcher.engine.description})")
+    print(f"{folder}: {', '.join(parts)}{each} ({matcher.spec.name}; {matcher.engine.description})")
     if summary.interrupted:
         print("Interrupted; what is done is kept, and --resume goes on from there.")
 

@@ -1,6 +1,1 @@
-"""What computes a disparity: one small protocol, and three behind it."""
-
-from aanet.engines.factory import open_engine
-from aanet.inference.spec import Engine, EngineUnavailableError, NetworkFacts
-
-__all__ = ["Engine", "EngineUnavailableError", "NetworkFacts", "open_engine"]
+"""What computes a disparity: one small protocol, one table of engines, one file for each."""

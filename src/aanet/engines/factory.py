@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from aanet.engines.bf16_support import bf16_support
+from aanet.engines.exported import open_exported
+from aanet.engines.table import ENGINES, Options, exported_suffixes, network_engines, require_engine
 from aanet.errors import AanetError, UnsupportedError
 from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
     Model = str | os.PathLike[str] | StereoNetwork
 
-ENGINES = ("openvino", "torch")
 PRECISIONS = get_args(Precision)
-# What runs the files that `aanet export` writes.
-EXPORTED = {".onnx": "onnxruntime", ".xml": "openvino", ".pt2": "torch"}
 
 
 def open_engine(
@@ -35,22 +33,16 @@ def open_engine(
     threads: int | None = None,
 ) -> Engine:
     """Return what computes the disparities; the arguments are those of `StereoMatcher`."""
-    _check_choice("engine", engine, (*ENGINES, "onnxruntime", None))
-    _check_choice("precision", precision, PRECISIONS)
-    if isinstance(model, str | os.PathLike) and Path(model).suffix in EXPORTED:
-        from aanet.engines.exported import open_exported
-
-        path, runner = Path(model), EXPORTED[Path(model).suffix]
-        if precision == "bf16" and runner == "openvino":
-            bf16_support("openvino")  # before it is loaded
-        if weights is not None or engine not in (None, runner) or device not in (None, "cpu"):
-            raise AanetError(f"{path} holds its weights and runs on {runner} on the cpu; leave the rest out.")
-        exported = open_exported(path, cast(Precision, precision), threads)
-        if max_disparity not in (None, exported.facts.max_disparity):
-            raise AanetError(f"{path} searches {exported.facts.max_disparity} pixels, not {max_disparity}.")
-        return exported
-    if engine == "onnxruntime":
-        raise AanetError("The engine onnxruntime runs .onnx files; write one with `aanet export`.")
+    card = None if engine is None else require_engine(engine)
+    if precision not in PRECISIONS:
+        raise AanetError(f"The precision must be {' or '.join(PRECISIONS)}; got {precision!r}.")
+    options = Options(cast(Precision, precision), max_disparity, device, threads)
+    if isinstance(model, str | os.PathLike) and Path(model).suffix in exported_suffixes():
+        return _open_file(Path(model), weights, engine, options)
+    if card is not None and card.from_network is None:
+        raise AanetError(
+            f"The engine {engine} runs {' and '.join(card.reads)} files; write one with `aanet export`."
+        )
     if model == "sgbm":
         from aanet.engines.sgbm import SgbmEngine
 
@@ -59,21 +51,40 @@ def open_engine(
                 "sgbm is OpenCV's own: weights, engine, device and precision do not apply; leave them out."
             )
         return SgbmEngine(max_disparity or 192)
+    candidates = [engine] if engine is not None else fitting_engines(device)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
-    _ask_about_bf16(engine or default_engine(device), precision, device, from_file)
-    source = find_source(model, weights, max_disparity)
-    opened = _open(source, engine, cast(Precision, precision), max_disparity, device, threads)
-    name = opened.facts.name
+    _ask_about_bf16(candidates[0], precision, device, from_file)
+    opened = _open_first(candidates, find_source(model, weights, max_disparity), options)
+    name = opened.spec.name
     if weights not in (None, "random") and model not in (None, name):
         raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
     return opened
 
 
-def _ask_about_bf16(library: str, precision: str, device: str | None, from_file: bool) -> None:
+def _open_file(
+    path: Path, weights: str | os.PathLike[str] | None, engine: str | None, options: Options
+) -> Engine:
+    """Open a file of `aanet export`."""
+    runner = exported_suffixes()[path.suffix]
+    card = require_engine(runner)
+    if options.precision == "bf16" and card.reads[path.suffix].bf16 and card.bf16 is not None:
+        bf16_support(card.bf16)  # before it is loaded
+    if weights is not None or engine not in (None, runner) or options.device not in (None, "cpu"):
+        raise AanetError(f"{path} holds its weights and runs on {runner} on the cpu; leave the rest out.")
+    exported = open_exported(path, options)
+    if options.max_disparity not in (None, exported.spec.max_disparity):
+        raise AanetError(
+            f"{path} searches {exported.spec.max_disparity} pixels, not {options.max_disparity}."
+        )
+    return exported
+
+
+def _ask_about_bf16(engine: str, precision: str, device: str | None, from_file: bool) -> None:
     """Where bf16 may be used, learn of broken AMX while it can be switched off: before the library loads."""
-    may_be_used = precision == "bf16" or (precision == "auto" and from_file and library == "openvino")
-    if may_be_used and device in (None, "cpu"):
-        bf16_support("openvino" if library == "openvino" else "torch")
+    card = ENGINES[engine]
+    may_be_used = precision == "bf16" or (precision == "auto" and from_file and card.auto_bf16)
+    if may_be_used and card.bf16 is not None and device in (None, "cpu"):
+        bf16_support(card.bf16)
 
 
 def find_source(
@@ -86,9 +97,9 @@ def find_source(
         return model
     name = "aanet" if model is None else str(model)
     if weights == "random":
-        from aanet.engines.networks import random_network
+        from aanet.models import zoo
 
-        return random_network(name, max_disparity)
+        return zoo.build(name, max_disparity or 192, seed=0).eval()
     if weights is not None:
         return files.find(weights)
     if Path(name).suffix or Path(name).name != name:
@@ -105,49 +116,44 @@ def find_source(
     return bundled
 
 
-def _open(
-    source: Path | StereoNetwork,
-    engine: str | None,
-    precision: Precision,
-    max_disparity: int | None,
-    device: str | None,
-    threads: int | None,
-) -> Engine:
-    if engine == "openvino" and device not in (None, "cpu"):
-        raise UnsupportedError(f"The engine openvino runs on the cpu; for the device {device} use torch.")
-    unavailable = ""
-    if (engine or default_engine(device)) == "openvino":
-        from aanet.engines.openvino.engine import OpenVINOEngine
-
+def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Options) -> Engine:
+    """Open the first engine that can run the network; the next ones are its fallbacks."""
+    reason = ""
+    for name in candidates:
+        card = require_engine(name)
+        if options.device not in (None, "cpu") and not card.any_device:
+            others = " or ".join(other for other in network_engines() if ENGINES[other].any_device)
+            raise UnsupportedError(
+                f"The engine {name} runs on the cpu; for the device {options.device} use {others}."
+            )
+        assert card.from_weights is not None
+        assert card.from_network is not None
         try:
             if isinstance(source, Path):
-                return OpenVINOEngine.from_weights(source, max_disparity, precision, threads)
-            return OpenVINOEngine.from_network(source, precision, threads)
+                opened = card.from_weights(source, options)
+            else:
+                opened = card.from_network(source, options)
         except EngineUnavailableError as error:
-            if engine is not None:
+            if name == candidates[-1]:
                 raise
-            unavailable = f" ({str(error).split(';')[0]})"
-    from aanet.engines.networks import load_network
-    from aanet.engines.torch import TorchEngine
-
-    network = load_network(source, max_disparity) if isinstance(source, Path) else source
-    opened = TorchEngine(network, device, precision, threads)
-    opened.description += unavailable
-    return opened
+            reason = f" ({str(error).split(';')[0]})"
+            continue
+        opened.description += reason
+        return opened
+    raise AssertionError("there is always an engine to try")
 
 
-def default_engine(device: str | None = None) -> str:
-    """Return the fastest engine here: OpenVINO, unless a GPU is asked for or present."""
-    if device not in (None, "cpu") or importlib.util.find_spec("openvino") is None:
-        return "torch"
-    if device is None and shutil.which("nvidia-smi"):  # without a driver there is no need to load torch
-        import torch
-
-        return "torch" if torch.cuda.is_available() else "openvino"
-    return "openvino"
+def fitting_engines(device: str | None = None) -> list[str]:
+    """The engines that can be used here, the fastest first; where there is a GPU, those that run on it."""
+    installed = [name for name in network_engines() if ENGINES[name].installed]
+    if device not in (None, "cpu") or (device is None and _has_gpu()):
+        return [name for name in installed if ENGINES[name].any_device]
+    return installed
 
 
-def _check_choice(what: str, value: str | None, allowed: tuple[str | None, ...]) -> None:
-    if value not in allowed:
-        choices = " or ".join(choice for choice in allowed if choice is not None)
-        raise AanetError(f"The {what} must be {choices}; got {value!r}.")
+def _has_gpu() -> bool:
+    if not shutil.which("nvidia-smi"):  # without a driver there is no need to load torch
+        return False
+    import torch
+
+    return torch.cuda.is_available()

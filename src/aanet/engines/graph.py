@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.hints import InferenceHints
+from aanet.inference.spec import NetworkSpec
+from aanet.models import zoo
 from aanet.models.network import StereoNetwork, normalize
 from aanet.models.regression import confidence
 
@@ -25,13 +27,15 @@ class InferenceGraph(nn.Module):
         return F.relu(output.disparity.float()), sure  # GA-Net may fall below zero by a little
 
 
-def facts_of(network: StereoNetwork) -> NetworkFacts:
-    """What a matcher must know of a network."""
-    return NetworkFacts(
+def spec_of(network: StereoNetwork, hints: InferenceHints | None = None) -> NetworkSpec:
+    """Return what a matcher must know of a network whose weights come with these hints."""
+    card = zoo.card(network.architecture.builder)
+    return NetworkSpec(
         name=network.architecture.builder,
         max_disparity=network.max_disparity,
+        bytes_per_pixel=card.bytes_per_pixel,
+        correlates=card.correlates,
         candidate_step=network.features.scales[0],
-        size_multiple=network.size_multiple,
-        minimum_size=network.minimum_size,
-        handling=network.handling,
+        sizes=network.sizes,
+        hints=hints or InferenceHints(),
     )

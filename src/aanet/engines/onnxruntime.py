@@ -39,7 +39,7 @@ class OnnxRuntimeEngine:
         except Exception as error:  # the runtime's errors have no base of their own
             raise _explained(path, error) from error
         self.exported: Description = parse(self._session.get_modelmeta().custom_metadata_map, path)
-        self.facts = self.exported.facts
+        self.spec = self.exported.spec
         self.description = f"ONNX Runtime {onnxruntime.__version__}, float32, cpu"
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:

@@ -7,7 +7,7 @@ import numpy as np
 
 from aanet.engines.semi_global import SemiGlobalMatcher
 from aanet.inference import memory
-from aanet.inference.spec import Maps, NetworkFacts
+from aanet.inference.spec import Maps, NetworkSpec
 from aanet.typing import FloatMap
 
 
@@ -17,7 +17,7 @@ class SgbmEngine:
     name = "opencv"
 
     def __init__(self, max_disparity: int = 192) -> None:
-        self.facts = NetworkFacts("sgbm", max_disparity)
+        self.spec = NetworkSpec("sgbm", max_disparity, bytes_per_pixel=150, correlates=False)
         self.description = f"OpenCV {cv2.__version__}, SGBM"
         self._match = SemiGlobalMatcher(max_disparity)
 

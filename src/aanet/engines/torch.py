@@ -10,9 +10,10 @@ import torch
 
 from aanet.engines.bf16_support import require_bf16
 from aanet.engines.folding import fold_batch_norms
-from aanet.engines.graph import InferenceGraph, facts_of
+from aanet.engines.graph import InferenceGraph, spec_of
 from aanet.errors import AanetError
 from aanet.inference import memory
+from aanet.inference.hints import InferenceHints
 from aanet.inference.spec import Maps, Precision
 from aanet.models.network import StereoNetwork
 from aanet.typing import FloatMap
@@ -29,8 +30,9 @@ class TorchEngine:
         device: str | None = None,
         precision: Precision = "auto",
         threads: int | None = None,
+        hints: InferenceHints | None = None,
     ) -> None:
-        self.facts = facts_of(network)
+        self.spec = spec_of(network, hints)
         self.device = _device(device)
         self._graph = InferenceGraph(fold_batch_norms(network)).to(self.device)
         self._half = precision == "bf16"

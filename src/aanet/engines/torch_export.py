@@ -32,7 +32,7 @@ class ProgramEngine:
             reason = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
             raise AanetError(f"{path} is not a program that this torch reads ({reason}).") from error
         self.exported: Description = parse(json.loads(files[ARCHIVE_FILE] or "{}"), path)
-        self.facts = self.exported.facts
+        self.spec = self.exported.spec
         self._program = program.module()
         self._threads = threads
         self.description = f"torch {torch.__version__.split('+')[0]}, exported, float32, cpu"

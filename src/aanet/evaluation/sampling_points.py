@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from aanet.engines.graph import facts_of
 from aanet.errors import AanetError
 from aanet.evaluation.regions import textureless
 from aanet.inference.padding import padding_for
@@ -68,7 +67,7 @@ def sampling_points(
         raise AanetError(
             f"The number of levels must be 1 to {len(layers)}, the adaptive layers; got {levels}."
         )
-    padding = padding_for(height, width, facts_of(network))
+    padding = padding_for(height, width, network.sizes)
     pair = [padding.pad(np.float32(image.transpose(2, 0, 1)[None] / 255)) for image in (left, right)]
     fields = _record(network, layers, pair)[-levels:]
     step = pair[0].shape[-1] / fields[0].x.shape[-1]  # pixels of the image per pixel of the grid

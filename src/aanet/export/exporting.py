@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aanet.engines.exported import open_exported
-from aanet.engines.graph import facts_of
-from aanet.engines.openvino.conversion import GRAPH_DEPENDS_ON_SIZE
+from aanet.engines.graph import spec_of
 from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError, MissingExtraError
 from aanet.export.parity import Parity, compare
-from aanet.export.recording import least_side, simplified
+from aanet.export.recording import free_sizes, simplified
 from aanet.inference.description import Description
+from aanet.inference.hints import InferenceHints
 from aanet.io.atomic import atomic_path
+from aanet.models import zoo
 from aanet.models.layers import DeformConv2d
 from aanet.models.network import StereoNetwork
 
@@ -40,6 +41,7 @@ def export_network(
     path: str | os.PathLike[str],
     *,
     weights: str,
+    hints: InferenceHints | None = None,
     file_format: str | None = None,
     deform: str | None = None,
     size: tuple[int, int] | None = None,
@@ -52,6 +54,7 @@ def export_network(
         network: With its weights.
         path: Where; OpenVINO also writes a .bin file beside it.  Older files there survive any failure.
         weights: What the file says of its weights: "sha256:…" or "random".
+        hints: What the weights recommend for inference.
         file_format: One of `FORMATS`; None goes by the suffix of the path.
         deform: For ONNX, "native" (DeformConv, opset 19) or "decomposed" (operators that every runtime has).
         size: The one height and width the file takes, for a batch of one; None: all multiples.
@@ -65,17 +68,17 @@ def export_network(
         raise AanetError(
             "A torch.export program stores float32 here; float16 can be had with onnx or openvino."
         )
-    facts = facts_of(network)
+    spec = spec_of(network, hints)
     if size is None:
-        facts = replace(facts, minimum_size=least_side(network))
+        spec = replace(spec, sizes=free_sizes(network))
     description = Description(
-        facts, weights, size, _deformable(network, chosen, deform), "float16" if half else "float32"
+        spec, weights, size, _deformable(network, chosen, deform), "float16" if half else "float32"
     )
     stored = simplified(network, half)
     with atomic_path(target) as temporary:
         beside = temporary.with_suffix(".bin")
         try:
-            observe(f"Writing {facts.name} as {chosen}")
+            observe(f"Writing {spec.name} as {chosen}")
             _writer(chosen)(stored, description, temporary)
             observe("Comparing with PyTorch")
             exported = open_exported(temporary)
@@ -107,18 +110,13 @@ def _format(path: Path, asked: str | None) -> str:
 
 
 def _check_size(network: StereoNetwork, size: tuple[int, int] | None) -> None:
-    name, multiple = network.architecture.builder, network.size_multiple
-    if size is None:
-        if name in GRAPH_DEPENDS_ON_SIZE:
-            raise AanetError(
-                f"{name} can be exported for one image size only, because its scans make another graph for "
-                "every size; give --height and --width."
-            )
-        return
-    if size[0] % multiple or size[1] % multiple or min(size) < network.minimum_size:
+    name = network.architecture.builder
+    if size is not None:
+        network.sizes.check(*size, name)
+    elif not zoo.card(name).one_graph:
         raise AanetError(
-            f"{name} needs a height and width that are multiples of {multiple} and at least "
-            f"{network.minimum_size}; got {size[0]}×{size[1]}."
+            f"{name} can be exported for one image size only, because its graph is another one for every "
+            "size; give --height and --width."
         )
 
 
@@ -154,6 +152,5 @@ def _writer(file_format: str) -> Callable[[StereoNetwork, Description, Path], No
 
 
 def _parity_size(network: StereoNetwork) -> tuple[int, int]:
-    multiple, least = network.size_multiple, least_side(network)
-    height, width = (max(-(-side // multiple) * multiple, least) for side in _PARITY_SIZE)
+    height, width = (free_sizes(network).round_up(side) for side in _PARITY_SIZE)
     return height, width

@@ -14,7 +14,7 @@ from onnxscript import opset18, opset19
 from onnxscript.optimizer import fold_constants, remove_unused_nodes
 
 from aanet.export.half import as_half
-from aanet.export.recording import deform_conv2d_as_custom_op, record, without_exporters_chatter
+from aanet.export.recording import deform_conv2d_node, record, without_exporters_chatter
 from aanet.inference.description import Description
 from aanet.models.network import StereoNetwork
 
@@ -28,7 +28,7 @@ _OPSETS = {"native": 19, "decomposed": 18}
 def write_onnx(network: StereoNetwork, description: Description, path: Path) -> None:
     """Write a network, simplified for export, with its description as the file's metadata."""
     native = description.deformable_convolution == "native"
-    program = record(network, description.size, deform_conv2d_as_custom_op)
+    program = record(network, description.size, deform_conv2d_node)
     with without_exporters_chatter():
         exported = torch.onnx.export(
             program,

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
-from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from aanet.engines.folding import fold_batch_norms
 from aanet.engines.graph import InferenceGraph
 from aanet.export.half import round_kernels
+from aanet.inference.size_rule import SizeRule
 from aanet.models.network import StereoNetwork
-from aanet.ops.deform_conv import DeformConv, deform_conv2d_bags, using_deform_conv
-
-_Convolution = nn.Conv2d | nn.Conv3d | nn.ConvTranspose2d | nn.ConvTranspose3d
-_BatchNorm = nn.BatchNorm2d | nn.BatchNorm3d
+from aanet.ops.deform_conv import DeformConv, DeformConvArguments, deform_conv2d_bags, using_deform_conv
 
 
 def record(
@@ -30,10 +28,11 @@ def record(
     Args:
         network: As `simplified` returns it.
         size: The one height and width, for a batch of one; None leaves batch, height and width free, as long
-            as the sides are multiples of what the network needs and at least `least_side`.
+            as `free_sizes` allows the sides.
         deform_conv: What computes deformable convolutions.
     """
-    multiple, least = network.size_multiple, least_side(network)
+    sizes = free_sizes(network)
+    multiple, least = sizes.multiple, sizes.minimum
     shapes = None
     if size is None:
         batch = Dim("batch", min=1)
@@ -58,9 +57,9 @@ def _forget_source_files(program: ExportedProgram) -> None:
                 node.meta.pop("stack_trace", None)
 
 
-def least_side(network: StereoNetwork) -> int:
-    """The smallest side of a graph for all sizes; a map one pixel wide would need a graph of its own."""
-    return max(network.minimum_size, 2 * network.size_multiple)
+def free_sizes(network: StereoNetwork) -> SizeRule:
+    """The sizes of one graph for all of them; a map one pixel wide would need a graph of its own."""
+    return replace(network.sizes, minimum=network.sizes.round_up(2 * network.sizes.multiple))
 
 
 def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
@@ -73,13 +72,10 @@ def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
         network: Stays as it is.
         half: Round kernels to what float16 holds.
     """
-    network = copy.deepcopy(network).eval().requires_grad_(False)
-    for module in list(network.modules()):
-        if isinstance(module, nn.Sequential):
-            _fold_batch_norms(module)
+    network = fold_batch_norms(network).requires_grad_(False)
+    for module in network.modules():
         if isinstance(module, nn.ReLU | nn.LeakyReLU):
             module.inplace = False
-    for module in network.modules():
         if isinstance(module, nn.Conv3d) and module.bias is None:
             # Where there is none, onnxscript 0.7 writes one of the wrong shape.
             module.bias = nn.Parameter(torch.zeros(module.out_channels), requires_grad=False)
@@ -88,27 +84,12 @@ def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
     return network
 
 
-def _fold_batch_norms(layers: nn.Sequential) -> None:
-    for index, (layer, norm) in enumerate(zip(list(layers), list(layers)[1:], strict=False)):
-        if isinstance(layer, _Convolution) and isinstance(norm, _BatchNorm):
-            transposed = isinstance(layer, nn.ConvTranspose2d | nn.ConvTranspose3d)
-            layers[index] = fuse_conv_bn_eval(layer, norm, transpose=transposed)
-            layers[index + 1] = nn.Identity()
-
-
-def deform_conv2d_as_custom_op(
-    x: Tensor,
-    offset: Tensor,
-    mask: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-) -> Tensor:
+def deform_conv2d_node(given: DeformConvArguments) -> Tensor:
     """A deformable convolution that stays one operator of the program, `aanet::deform_conv2d`."""
-    assert bias is None, "the networks' deformable convolutions have no bias"
-    output: Tensor = torch.ops.aanet.deform_conv2d(x, offset, mask, weight, stride, padding, dilation)
+    assert given.bias is None, "the networks' deformable convolutions have no bias"
+    output: Tensor = torch.ops.aanet.deform_conv2d(
+        given.x, given.offset, given.mask, given.weight, given.stride, given.padding, given.dilation
+    )
     return output
 
 
@@ -116,7 +97,7 @@ def deform_conv2d_as_custom_op(
 def _deform_conv2d(
     x: Tensor, offset: Tensor, mask: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
 ) -> Tensor:
-    return deform_conv2d_bags(x, offset, mask, weight, None, stride, padding, dilation)
+    return deform_conv2d_bags(DeformConvArguments(x, offset, mask, weight, None, stride, padding, dilation))
 
 
 @_deform_conv2d.register_fake

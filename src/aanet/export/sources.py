@@ -5,20 +5,30 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from aanet.engines.factory import find_source
-from aanet.engines.networks import load_network
 from aanet.errors import AanetError
+from aanet.inference.hints import InferenceHints
 from aanet.io.images import read_bytes
 from aanet.models.network import StereoNetwork
+from aanet.models.weights import checkpoint
+
+
+class NetworkSource(NamedTuple):
+    """A network with what is known of its weights."""
+
+    network: StereoNetwork
+    weights: str  # "sha256:" with the digest of their file, or "random"
+    hints: InferenceHints
 
 
 def open_network(
     model: str | os.PathLike[str],
     weights: str | os.PathLike[str] | None = None,
     max_disparity: int | None = None,
-) -> tuple[StereoNetwork, str]:
-    """Return a network, and "sha256:" with the digest of its file of weights, or "random".
+) -> NetworkSource:
+    """Return the network that a user asks for.
 
     Args:
         model: A network of the zoo, or the name or file of weights.
@@ -27,9 +37,11 @@ def open_network(
     """
     source = find_source(model, weights, max_disparity)
     if not isinstance(source, Path):
-        return source, "random"
-    network = load_network(source, max_disparity)
+        return NetworkSource(source, "random", InferenceHints())
+    stored = checkpoint.read(source)
+    network = stored.network(training_heads=False, max_disparity=max_disparity)
     name = network.architecture.builder
     if weights is not None and model != name:
         raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
-    return network, f"sha256:{hashlib.sha256(read_bytes(source, 'a file of weights')).hexdigest()}"
+    digest = hashlib.sha256(read_bytes(source, "a file of weights")).hexdigest()
+    return NetworkSource(network, f"sha256:{digest}", stored.hints)

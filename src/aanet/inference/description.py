@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aanet.errors import AanetError
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.hints import InferenceHints
+from aanet.inference.size_rule import SizeRule
+from aanet.inference.spec import NetworkSpec
 from aanet.version import __version__
 
 FORMAT = "aanet-export-1"
@@ -35,14 +36,14 @@ class Description:
     """An exported network.
 
     Attributes:
-        facts: What a matcher must know of it.
+        spec: What a matcher must know of it.
         weights: "sha256:" and the digest of the file of weights it was made of, or "random".
         size: The height and width it takes, or None if every multiple will do.
         deformable_convolution: "native", "decomposed", or "none" where the network has none.
         storage: What weights are stored as, "float32" or "float16"; every number is computed in float32.
     """
 
-    facts: NetworkFacts
+    spec: NetworkSpec
     weights: str
     size: tuple[int, int] | None = None
     deformable_convolution: str = "none"
@@ -52,16 +53,18 @@ class Description:
         """Return everything as text, as all formats hold it."""
         return {
             **_INTERFACE,
-            "network": self.facts.name,
+            "network": self.spec.name,
             "weights": self.weights,
             "size": DYNAMIC if self.size is None else f"{self.size[0]}x{self.size[1]}",
-            "size_multiple": str(self.facts.size_multiple),
-            "minimum_size": str(self.facts.minimum_size),
-            "max_disparity": str(self.facts.max_disparity),
-            "candidate_step": str(self.facts.candidate_step),
-            "enlarge_to": str(self.facts.handling.enlarge_to),
-            "cut_edges": str(self.facts.handling.cut_edges).lower(),
-            "extend_border": str(self.facts.handling.extend_border).lower(),
+            "size_multiple": str(self.spec.sizes.multiple),
+            "minimum_size": str(self.spec.sizes.minimum),
+            "max_disparity": str(self.spec.max_disparity),
+            "candidate_step": str(self.spec.candidate_step),
+            "bytes_per_pixel": str(self.spec.bytes_per_pixel),
+            "correlates": str(self.spec.correlates).lower(),
+            "upscale_to": str(self.spec.hints.upscale_to),
+            "sharpen_edges": str(self.spec.hints.sharpen_edges).lower(),
+            "fill_border": str(self.spec.hints.fill_border).lower(),
             "deformable_convolution": self.deformable_convolution,
             "storage": self.storage,
             "aanet_version": __version__,
@@ -81,17 +84,18 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
         height, _, width = properties["size"].partition("x")
         size = None if properties["size"] == DYNAMIC else (int(height), int(width))
         return Description(
-            facts=NetworkFacts(
+            spec=NetworkSpec(
                 name=properties["network"],
                 max_disparity=int(properties["max_disparity"]),
+                bytes_per_pixel=int(properties["bytes_per_pixel"]),
+                correlates=properties["correlates"] == "true",
                 candidate_step=int(properties["candidate_step"]),
-                size_multiple=int(properties["size_multiple"]),
-                minimum_size=int(properties["minimum_size"]),
-                handling=Handling(
+                sizes=SizeRule(int(properties["size_multiple"]), int(properties["minimum_size"])),
+                hints=InferenceHints(
                     # A file for one size cannot take another.
-                    enlarge_to=0 if size else int(properties.get("enlarge_to", 0)),
-                    cut_edges=properties.get("cut_edges") == "true",
-                    extend_border=properties.get("extend_border") == "true",
+                    upscale_to=0 if size else int(properties["upscale_to"]),
+                    sharpen_edges=properties["sharpen_edges"] == "true",
+                    fill_border=properties["fill_border"] == "true",
                 ),
             ),
             weights=properties["weights"],

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from aanet.errors import InputError
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.hints import InferenceHints
+from aanet.inference.spec import NetworkSpec
 from aanet.inference.tiling import Tile
 
 Scale = float | Literal["auto"]
 TileChoice = Tile | tuple[int, int] | str | None
 ParsedTile = Tile | Literal["auto"] | None
-Finish = Literal["auto", "none", "all"]
+Postprocess = Literal["auto", "none", "all"]
 
-_FINISHES = {"none": Handling(), "all": Handling(cut_edges=True, extend_border=True)}
+_POSTPROCESSING = {"none": InferenceHints(), "all": InferenceHints(sharpen_edges=True, fill_border=True)}
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class MatchOptions:
     Attributes:
         scale: Match at this many times the size; disparities are still in pixels of the given images.
             0.5 is four times as fast and reaches twice as far.  "auto" is 1, or more for small images
-            if the weights ask for it.
+            if the weights recommend it.
         check: Also match from right to left, and mark what does not agree as occluded.
         tile: Height and width that the network sees at once, as a pair or as text ("1024x1536"); "none" or
             None: the whole image; "auto": the whole image if it needs at most half of the free memory.
-        finish: "all" cuts blurred edges and extends surfaces past the view of the right camera,
-            "none" leaves the disparity as it was predicted, "auto" does what the weights ask for.
+        postprocess: "all" sharpens blurred edges and continues surfaces past the view of the right camera,
+            "none" leaves the disparity as predicted, "auto" does what the weights recommend.
         inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
         strict: Refuse the pair, before it is matched, if there is anything to warn of.
     """
@@ -39,7 +39,7 @@ class MatchOptions:
     scale: Scale = "auto"
     check: bool = False
     tile: TileChoice = "auto"
-    finish: Finish = "auto"
+    postprocess: Postprocess = "auto"
     inspect: bool = True
     strict: bool = False
 
@@ -47,8 +47,9 @@ class MatchOptions:
         number = isinstance(self.scale, int | float) and not isinstance(self.scale, bool)
         if self.scale != "auto" and not (number and 0 < float(self.scale) <= 8):
             raise InputError(f"The scale must be above 0 and at most 8, or auto; got {self.scale!r}.")
-        if self.finish not in get_args(Finish):
-            raise InputError(f"The finish must be one of {', '.join(get_args(Finish))}; got {self.finish!r}.")
+        choices = get_args(Postprocess)
+        if self.postprocess not in choices:
+            raise InputError(f"postprocess must be one of {', '.join(choices)}; got {self.postprocess!r}.")
         for name in ("check", "inspect", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False; got {getattr(self, name)!r}.")
@@ -83,10 +84,10 @@ class MatchOptions:
             raise InputError(f"{message}; got {self.tile!r}.")
         return Tile(height, width)
 
-    def scale_for(self, facts: NetworkFacts, width: int) -> float:
+    def scale_for(self, spec: NetworkSpec, width: int) -> float:
         """The scale at which to match images of this width."""
-        return facts.handling.scale_for(width) if self.scale == "auto" else float(self.scale)
+        return spec.hints.scale_for(width) if self.scale == "auto" else float(self.scale)
 
-    def handling(self, facts: NetworkFacts) -> Handling:
+    def hints(self, spec: NetworkSpec) -> InferenceHints:
         """What is done to a predicted disparity."""
-        return _FINISHES.get(self.finish, facts.handling)
+        return _POSTPROCESSING.get(self.postprocess, spec.hints)

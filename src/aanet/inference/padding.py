@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.size_rule import SizeRule
 from aanet.typing import FloatMap
 
 
@@ -36,12 +36,7 @@ class Padding(NamedTuple):
         return maps[..., self.top : height - self.bottom, self.left : width - self.right]
 
 
-def padded_size(size: int, facts: NetworkFacts) -> int:
-    """Return the smallest side that a network takes and that holds `size` pixels."""
-    return max(-(-size // facts.size_multiple) * facts.size_multiple, facts.minimum_size)
-
-
-def padding_for(height: int, width: int, facts: NetworkFacts) -> Padding:
+def padding_for(height: int, width: int, sizes: SizeRule) -> Padding:
     """Return what an image lacks of a size that the network takes."""
-    rows, columns = padded_size(height, facts) - height, padded_size(width, facts) - width
+    rows, columns = sizes.round_up(height) - height, sizes.round_up(width) - width
     return Padding(rows // 2, rows - rows // 2, columns // 2, columns - columns // 2)

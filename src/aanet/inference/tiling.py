@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aanet.errors import AanetError
-from aanet.inference.padding import padded_size
-from aanet.inference.spec import Maps, NetworkFacts
+from aanet.inference.spec import Maps, NetworkSpec
 from aanet.typing import FloatMap
 
 MARGIN = 32  # pixels next to a cut that are thrown away
@@ -28,22 +27,6 @@ BLEND = 64  # pixels over which two tiles blend
 OVERLAP = 2 * MARGIN + BLEND
 _LEAST_STRIP = 384  # rows: a lower tile would mostly consist of its overlaps
 
-# Bytes per pixel that a prediction takes at its peak with 192 disparities, as measured with OpenVINO (GA-Net:
-# with torch, which takes up to half as much again); without what correlation needs for wide images.
-_BYTES_PER_PIXEL = {
-    "sgbm": 150,
-    "aanet_plus": 2400,
-    "stereonet_aa": 500,
-    "gcnet_aa": 1300,
-    "psmnet_aa": 1000,
-    "ganet_aa": 1100,
-    "stereonet": 500,
-    "gcnet": 17000,
-    "psmnet": 4100,
-    "ganet": 16000,
-}
-_BYTES_PER_PIXEL_OF_AANET = 800  # and of its ablations
-_NO_CORRELATION = frozenset({"sgbm", "stereonet", "gcnet", "psmnet", "ganet"})
 _SHARE = 0.5  # of the free memory that a prediction may take
 
 
@@ -62,28 +45,27 @@ class Span(NamedTuple):
     weight: FloatMap  # [stop - start]
 
 
-def tile_for(facts: NetworkFacts, height: int, width: int, available: int) -> Tile | None:
+def tile_for(spec: NetworkSpec, height: int, width: int, available: int) -> Tile | None:
     """Return the tile that fits the memory; None if the whole image does.
 
     The whole image is taken if it needs at most half of the free memory.  Otherwise it is cut into strips as
     wide as the image, which waste nothing on disparities; only where a strip of 384 rows does not fit, they
     are cut as well.
     """
-    affordable = int(_SHARE * available / bytes_per_pixel(facts, width))
+    affordable = int(_SHARE * available / bytes_per_pixel(spec, width))
     if height * width <= affordable:
         return None
     rows = max(affordable // width, _LEAST_STRIP)
-    columns = max(affordable // rows, _least_width(facts))
+    columns = max(affordable // rows, _least_width(spec))
     return Tile(min(rows, height), min(columns, width))
 
 
-def bytes_per_pixel(facts: NetworkFacts, width: int) -> float:
+def bytes_per_pixel(spec: NetworkSpec, width: int) -> float:
     """What a prediction takes at its peak, per pixel of an image of that width."""
-    measured = _BYTES_PER_PIXEL.get(facts.name, _BYTES_PER_PIXEL_OF_AANET)
-    at_peak = measured * max(facts.max_disparity / 192, 1)
-    if facts.name not in _NO_CORRELATION:
+    at_peak = spec.bytes_per_pixel * max(spec.max_disparity / 192, 1)
+    if spec.correlates:
         # Every pixel of a row times every other one, in float32 and once more to sort it by disparity.
-        at_peak += 8 * width / facts.candidate_step**3
+        at_peak += 8 * width / spec.candidate_step**3
     return at_peak
 
 
@@ -91,7 +73,7 @@ def match_in_tiles(
     match: Callable[[FloatMap, FloatMap], Maps],
     left: FloatMap,
     right: FloatMap,
-    facts: NetworkFacts,
+    spec: NetworkSpec,
     tile: Tile,
 ) -> Maps:
     """Match [B, 3, H, W] tile by tile.
@@ -100,17 +82,17 @@ def match_in_tiles(
         match: Disparity and confidence [B, h, w] of a piece of any size.
         left: The left images.
         right: The right images.
-        facts: Of the network behind `match`.
+        spec: Of the network behind `match`.
         tile: What it sees at once; a little less where its grid demands it.
 
     Returns:
         Disparity and confidence, [B, H, W].
     """
     batch, _, height, width = left.shape
-    tile = _whole(tile, facts, height, width)
-    lead = padded_size(facts.max_disparity, facts)
-    columns = spans(width, tile.width, facts.size_multiple, lead)
-    rows = spans(height, tile.height, facts.size_multiple, lead=0)
+    tile = _whole(tile, spec, height, width)
+    lead = spec.sizes.round_up(spec.max_disparity)
+    columns = spans(width, tile.width, spec.sizes.multiple, lead)
+    rows = spans(height, tile.height, spec.sizes.multiple, lead=0)
     totals = np.zeros((2, batch, height, width), np.float32)
     weights = np.zeros((height, width), np.float32)
     for row, column in product(rows, columns):
@@ -155,24 +137,24 @@ def _weight(size: int, lead: int, cut_before: bool, cut_behind: bool) -> FloatMa
     return weight
 
 
-def _least_width(facts: NetworkFacts) -> int:
-    return padded_size(facts.max_disparity, facts) + 2 * OVERLAP + facts.size_multiple
+def _least_width(spec: NetworkSpec) -> int:
+    return spec.sizes.round_up(spec.max_disparity) + 2 * OVERLAP + spec.sizes.multiple
 
 
-def _whole(tile: Tile, facts: NetworkFacts, height: int, width: int) -> Tile:
+def _whole(tile: Tile, spec: NetworkSpec, height: int, width: int) -> Tile:
     """The tile in whole multiples of the network's grid; a plain error if nothing of it would remain."""
-    least = Tile(2 * OVERLAP + facts.size_multiple, _least_width(facts))
+    least = Tile(2 * OVERLAP + spec.sizes.multiple, _least_width(spec))
     if (tile.height < least.height and tile.height < height) or (
         tile.width < least.width and tile.width < width
     ):
         raise AanetError(
-            f"A tile for {facts.name} with {facts.max_disparity} disparities must have at least "
+            f"A tile for {spec.name} with {spec.max_disparity} disparities must have at least "
             f"{least.height}×{least.width} pixels (height × width): tiles overlap by {OVERLAP} pixels "
             f"and widen to the left by the maximum disparity; got {tile.height}×{tile.width}."
         )
-    return Tile(_whole_side(tile.height, height, facts), _whole_side(tile.width, width, facts))
+    return Tile(_whole_side(tile.height, height, spec), _whole_side(tile.width, width, spec))
 
 
-def _whole_side(side: int, length: int, facts: NetworkFacts) -> int:
-    multiple = facts.size_multiple
-    return padded_size(length, facts) if side >= length else side // multiple * multiple
+def _whole_side(side: int, length: int, spec: NetworkSpec) -> int:
+    multiple = spec.sizes.multiple
+    return spec.sizes.round_up(length) if side >= length else side // multiple * multiple

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.inference.size_rule import SizeRule
 from aanet.models import zoo
 from aanet.models.aggregation import CrossScaleAggregation
 from aanet.models.aggregation.ganet3d import SemiGlobalBlock
@@ -31,7 +31,7 @@ class Complexity:
         parameters: Weights and biases, as the network was built.
         paper_macs: By the paper's rules (its "FLOPs"): the features of one image, no transposed 3D
             convolutions, transposed 2D ones per output element, the sampling of deformable ones added.
-        honest_macs: What is multiplied: both images, every convolution, transposed ones by their input.
+        total_macs: All that are computed: both images, every convolution, transposed ones by their input.
         conv3d: 3D convolutions, as table 2 counts them.
         deform_convs: Deformable convolutions.
         csa_modules: Cross-scale aggregation modules.
@@ -39,7 +39,7 @@ class Complexity:
 
     parameters: int
     paper_macs: int
-    honest_macs: int
+    total_macs: int
     conv3d: int
     deform_convs: int
     csa_modules: int
@@ -49,47 +49,37 @@ def complexity(name: str, size: tuple[int, int] = PAPER_SIZE, max_disparity: int
     """Measure a network of the zoo, without its training heads, for one pair of this size."""
     with torch.device("meta"):
         network = zoo.card(name).build(max_disparity, False)
-    paper, honest = count_macs(network, size)
+    paper, total = count_macs(network, size)
     return Complexity(
         parameters=sum(parameter.numel() for parameter in network.parameters()),
         paper_macs=paper,
-        honest_macs=honest,
+        total_macs=total,
         conv3d=_count_conv3d(network),
         deform_convs=_count(DeformConv2d, network),
         csa_modules=_count(CrossScaleAggregation, network),
     )
 
 
-def size_rule(name: str) -> tuple[int, int]:
-    """Return what the sides of an image must be a multiple of, and the least they may be, for a network."""
+def size_rule(name: str) -> SizeRule:
+    """Return the image sizes that a network of the zoo takes."""
     with torch.device("meta"):
         network = zoo.card(name).build(192, False)
-    return network.size_multiple, network.minimum_size
-
-
-def check_size(name: str, size: tuple[int, int]) -> None:
-    """Raise a plain error unless a network takes images of this size as they are."""
-    multiple, minimum = size_rule(name)
-    if size[0] % multiple or size[1] % multiple or min(size) < minimum:
-        raise AanetError(
-            f"{name} needs a height and width that are multiples of {multiple} and at least {minimum}, "
-            f"but {size[0]}×{size[1]} was asked for."
-        )
+    return network.sizes
 
 
 def count_macs(network: StereoNetwork, size: tuple[int, int]) -> tuple[int, int]:
-    """Return the multiply-accumulates of one pair, by the paper's rules and honestly, for a meta network."""
-    of_features, of_the_rest, honest = 0, 0, 0
+    """Return the multiply-accumulates of one pair, by the paper's rules and in total, for a meta network."""
+    of_features, of_the_rest, total = 0, 0, 0
     feature_modules = set(network.features.modules())
 
     def count(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        nonlocal of_features, of_the_rest, honest
+        nonlocal of_features, of_the_rest, total
         macs = _paper_macs(module, inputs[0], output)
         if module in feature_modules:
             of_features += macs
         else:
             of_the_rest += macs
-        honest += _honest_macs(module, inputs[0], output)
+        total += _total_macs(module, inputs[0], output)
 
     handles = [m.register_forward_hook(count) for m in network.modules() if isinstance(m, _CONVOLUTIONS)]
     try:
@@ -98,7 +88,7 @@ def count_macs(network: StereoNetwork, size: tuple[int, int]) -> tuple[int, int]
     finally:
         for handle in handles:
             handle.remove()
-    return of_features // 2 + of_the_rest, honest  # the features ran on both images
+    return of_features // 2 + of_the_rest, total  # the features ran on both images
 
 
 def _paper_macs(module: nn.Module, x: Tensor, output: Tensor) -> int:
@@ -108,11 +98,11 @@ def _paper_macs(module: nn.Module, x: Tensor, output: Tensor) -> int:
         return output.numel() * module.in_channels * _area(module)
     if isinstance(module, DeformConv2d):
         sampling = 3 * DeformConv2d.KERNEL**2 * x.numel()
-        return _honest_macs(module, x, output) + sampling
-    return _honest_macs(module, x, output)
+        return _total_macs(module, x, output) + sampling
+    return _total_macs(module, x, output)
 
 
-def _honest_macs(module: nn.Module, x: Tensor, output: Tensor) -> int:
+def _total_macs(module: nn.Module, x: Tensor, output: Tensor) -> int:
     if isinstance(module, DeformConv2d):
         return output.numel() * module.inputs * DeformConv2d.KERNEL**2
     if isinstance(module, nn.ConvTranspose2d | nn.ConvTranspose3d):

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from aanet.errors import AanetError
-from aanet.inference.postprocess import Handling
-from aanet.models.aggregation.ganet3d import Guidance, UpsampledRegression
-from aanet.models.features import FastMaps, FeatureExtractor
+from aanet.inference.size_rule import SizeRule
+from aanet.models.features import FeatureExtractor
 from aanet.ops.inspection import values_can_be_read
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -71,8 +70,8 @@ class Architecture:
 class StereoNetwork(nn.Module):
     """images → features → matching cost → aggregation → disparity → refinement.
 
-    Inputs are left and right images [B, 3, H, W], normalized (see `normalize`), whose sides are multiples of
-    `size_multiple` and at least `minimum_size`.
+    Inputs are left and right images [B, 3, H, W], normalized (see `normalize`), of a size that
+    `sizes` allows.
     """
 
     def __init__(
@@ -91,14 +90,12 @@ class StereoNetwork(nn.Module):
         self.aggregation = aggregation
         self.regression = regression
         self.refinement = refinement
-        self.handling = Handling()  # weights may ask for more
-        self.size_multiple = math.lcm(
-            features.size_multiple,
+        multiple = math.lcm(
+            features.sizes.multiple,
             features.scales[0] * getattr(aggregation, "size_multiple", 1),
             getattr(refinement, "size_multiple", 1),
         )
-        smallest = features.minimum_size
-        self.minimum_size = -(-smallest // self.size_multiple) * self.size_multiple
+        self.sizes = SizeRule(multiple, -(-features.sizes.minimum // multiple) * multiple)
 
     @property
     def max_disparity(self) -> int:
@@ -119,7 +116,7 @@ class StereoNetwork(nn.Module):
         scores: list[Tensor] = self.aggregation(volumes)
         return scores
 
-    def regress(self, scores: list[Tensor]) -> list[Tensor]:
+    def regress(self, scores: list[Tensor], features: FeaturePair) -> list[Tensor]:  # noqa: ARG002 - for others
         """Return the disparity of every scale that has scores, coarse to fine."""
         return [self.regression(volume) for volume in reversed(scores)]
 
@@ -139,7 +136,7 @@ class StereoNetwork(nn.Module):
         self.check_inputs(left, right)
         features = self.extract(left, right)
         scores = self.aggregate(self.cost_volumes(features), features)
-        disparities = self.regress(scores)
+        disparities = self.regress(scores, features)
         refined = self.refine(disparities[-1], scores[0], features, left, right)
         return StereoOutput([*disparities, *refined], scores[0], disparities[-1])
 
@@ -166,70 +163,4 @@ class StereoNetwork(nn.Module):
                 )
             if values_can_be_read(image) and not bool(torch.isfinite(image).all()):
                 raise AanetError(f"The {side} image contains values that are not finite numbers.")
-        height, width = left.shape[2:]
-        if height % self.size_multiple or width % self.size_multiple:
-            raise AanetError(
-                f"{self.architecture.builder} needs images whose height and width are multiples of "
-                f"{self.size_multiple}, but got {height}×{width}."
-            )
-        if min(height, width) < self.minimum_size:
-            raise AanetError(
-                f"{self.architecture.builder} needs images of at least {self.minimum_size}×"
-                f"{self.minimum_size} pixels, but got {height}×{width}."
-            )
-
-
-class GuidedStereoNetwork(StereoNetwork):
-    """GA-Net: a sixth part looks at the left image and guides aggregation and regression."""
-
-    def __init__(
-        self,
-        architecture: Architecture,
-        features: FeatureExtractor,
-        cost_volume: nn.Module,
-        guidance: nn.Module,
-        aggregation: nn.Module,
-        regression: UpsampledRegression,
-        refinement: nn.Module,
-    ) -> None:
-        super().__init__(architecture, features, cost_volume, aggregation, regression, refinement)
-        self.guidance = guidance
-        self.regression: UpsampledRegression
-
-    def forward(self, left: Tensor, right: Tensor) -> StereoOutput:
-        self.check_inputs(left, right)
-        left_features, right_features = self.features(left), self.features(right)
-        guidance: Guidance = self.guidance(left, left_features[0])
-        volumes = self.cost_volume(left_features, right_features)
-        last, *earlier = self.aggregation(volumes, guidance.semi_global)
-        disparities = [self.regression(cost, left.shape[2:]) for cost in reversed(earlier)]
-        disparity, scores = self.regression.guided(last, guidance.local)
-        disparities = [*disparities, disparity, *self.refinement(disparity, left, right)]
-        return StereoOutput(disparities, scores, disparity)
-
-
-class ContextStereoNetwork(StereoNetwork):
-    """`aanet_fast`: features of the left image guide the aggregation, and features of both the refinement."""
-
-    def extract(self, left: Tensor, right: Tensor) -> FeaturePair:
-        both: FastMaps = self.features(torch.cat((left, right)))  # one pass is faster than two
-        return FeaturePair(*both.split())
-
-    def cost_volumes(self, features: FeaturePair) -> list[Tensor]:
-        volumes: list[Tensor] = self.cost_volume(features.left.descriptors, features.right.descriptors)
-        return volumes
-
-    def aggregate(self, volumes: list[Tensor], features: FeaturePair) -> list[Tensor]:
-        scores: list[Tensor] = self.aggregation(volumes, features.left.context)
-        return scores
-
-    def refine(
-        self,
-        disparity: Tensor,
-        scores: Tensor,
-        features: FeaturePair,
-        left: Tensor,
-        right: Tensor,  # noqa: ARG002 - its features say enough
-    ) -> list[Tensor]:
-        refined: list[Tensor] = self.refinement(disparity, scores, features.left, features.right, left)
-        return refined
+        self.sizes.check(left.shape[2], left.shape[3], self.architecture.builder)

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -28,21 +29,74 @@ from aanet.ops.inspection import is_recording
 from aanet.ops.precision import at_least_float32
 
 
-class DeformConv(Protocol):
-    """What every implementation takes and gives."""
+class Geometry(NamedTuple):
+    """The sizes that follow from the arguments of a deformable convolution."""
 
-    def __call__(
-        self,
-        x: Tensor,
-        offset: Tensor,
-        mask: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: int = 1,
-        padding: int = 0,
-        dilation: int = 1,
-    ) -> Tensor: ...
+    deform_groups: int  # G
+    groups: int
+    points: int  # K, kernel positions
+    height: int  # Ho
+    width: int  # Wo
 
+
+@dataclass(frozen=True)
+class DeformConvArguments:
+    """The arguments of `deform_conv2d`, as every implementation takes them."""
+
+    x: Tensor
+    offset: Tensor
+    mask: Tensor
+    weight: Tensor
+    bias: Tensor | None = None
+    stride: int = 1
+    padding: int = 0
+    dilation: int = 1
+
+    def geometry(self) -> Geometry:
+        """Check the arguments against each other and return the sizes that follow from them."""
+        x, offset, mask, weight = self.x, self.offset, self.mask, self.weight
+        stride, padding, dilation = self.stride, self.padding, self.dilation
+        for name, tensor in (("input", x), ("offset", offset), ("mask", mask), ("weight", weight)):
+            if tensor.dim() != 4:
+                raise AanetError(f"The {name} must have 4 dimensions, but has shape {list(tensor.shape)}.")
+            if not tensor.is_floating_point():
+                raise AanetError(f"The {name} must be a floating-point tensor, but is {tensor.dtype}.")
+        if stride < 1 or padding < 0 or dilation < 1:
+            raise AanetError(
+                "Stride and dilation must be at least 1 and padding at least 0, "
+                f"but are {stride}, {dilation} and {padding}."
+            )
+        batch, channels, rows, columns = x.shape
+        kernel_height, kernel_width = weight.shape[2:]
+        points = kernel_height * kernel_width
+        height = (rows + 2 * padding - dilation * (kernel_height - 1) - 1) // stride + 1
+        width = (columns + 2 * padding - dilation * (kernel_width - 1) - 1) // stride + 1
+        deform_groups = mask.shape[1] // points
+        if channels % weight.shape[1] or weight.shape[0] % max(channels // weight.shape[1], 1):
+            raise AanetError(
+                f"A weight of shape {list(weight.shape)} does not fit an input of {channels} channels in any "
+                "number of groups."
+            )
+        if deform_groups == 0 or channels % deform_groups:
+            raise AanetError(
+                f"{channels} input channels cannot be split into {deform_groups} deformable groups."
+            )
+        if not is_recording():
+            if height < 1 or width < 1:
+                raise AanetError(
+                    f"A {kernel_height}×{kernel_width} kernel of dilation {dilation} does not fit into "
+                    f"{rows}×{columns} pixels with padding {padding}."
+                )
+            expected = [batch, deform_groups * points, height, width]
+            if list(mask.shape) != expected:
+                raise AanetError(f"The mask must have shape {expected}, but has {list(mask.shape)}.")
+            expected[1] *= 2
+            if list(offset.shape) != expected:
+                raise AanetError(f"The offset must have shape {expected}, but has {list(offset.shape)}.")
+        return Geometry(deform_groups, channels // weight.shape[1], points, height, width)
+
+
+DeformConv = Callable[[DeformConvArguments], Tensor]
 
 _forced: ContextVar[DeformConv | None] = ContextVar("forced deformable convolution", default=None)
 
@@ -83,13 +137,14 @@ def deform_conv2d(
     Returns:
         [B, Cout, Ho, Wo].
     """
-    shape = geometry_of(x, offset, mask, weight, stride, padding, dilation)
+    arguments = DeformConvArguments(x, offset, mask, weight, bias, stride, padding, dilation)
+    shape = arguments.geometry()
     if bias is not None and list(bias.shape) != [weight.shape[0]]:
         raise AanetError(f"The bias must have shape [{weight.shape[0]}], but has {list(bias.shape)}.")
     if x.is_meta:  # only the shape is asked for
         return x.new_empty(x.shape[0], weight.shape[0], shape.height, shape.width)
     implementation = _forced.get() or _fitting(x)
-    return implementation(x, offset, mask, weight, bias, stride, padding, dilation)
+    return implementation(arguments)
 
 
 def _fitting(x: Tensor) -> DeformConv:
@@ -100,93 +155,34 @@ def _fitting(x: Tensor) -> DeformConv:
     return deform_conv2d_grid
 
 
-class Geometry(NamedTuple):
-    """The sizes that follow from the arguments of a deformable convolution."""
-
-    deform_groups: int  # G
-    groups: int
-    points: int  # K, kernel positions
-    height: int  # Ho
-    width: int  # Wo
-
-
-def geometry_of(
-    x: Tensor, offset: Tensor, mask: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
-) -> Geometry:
-    """Check the arguments against each other and return the sizes that follow from them."""
-    for name, tensor in (("input", x), ("offset", offset), ("mask", mask), ("weight", weight)):
-        if tensor.dim() != 4:
-            raise AanetError(f"The {name} must have 4 dimensions, but has shape {list(tensor.shape)}.")
-        if not tensor.is_floating_point():
-            raise AanetError(f"The {name} must be a floating-point tensor, but is {tensor.dtype}.")
-    if stride < 1 or padding < 0 or dilation < 1:
-        raise AanetError(
-            "Stride and dilation must be at least 1 and padding at least 0, "
-            f"but are {stride}, {dilation} and {padding}."
-        )
-    batch, channels, rows, columns = x.shape
-    kernel_height, kernel_width = weight.shape[2:]
-    points = kernel_height * kernel_width
-    height = (rows + 2 * padding - dilation * (kernel_height - 1) - 1) // stride + 1
-    width = (columns + 2 * padding - dilation * (kernel_width - 1) - 1) // stride + 1
-    deform_groups = mask.shape[1] // points
-    if channels % weight.shape[1] or weight.shape[0] % max(channels // weight.shape[1], 1):
-        raise AanetError(
-            f"A weight of shape {list(weight.shape)} does not fit an input of {channels} channels in any "
-            "number of groups."
-        )
-    if deform_groups == 0 or channels % deform_groups:
-        raise AanetError(f"{channels} input channels cannot be split into {deform_groups} deformable groups.")
-    if not is_recording():
-        if height < 1 or width < 1:
-            raise AanetError(
-                f"A {kernel_height}×{kernel_width} kernel of dilation {dilation} does not fit into "
-                f"{rows}×{columns} pixels with padding {padding}."
-            )
-        expected = [batch, deform_groups * points, height, width]
-        if list(mask.shape) != expected:
-            raise AanetError(f"The mask must have shape {expected}, but has {list(mask.shape)}.")
-        expected[1] *= 2
-        if list(offset.shape) != expected:
-            raise AanetError(f"The offset must have shape {expected}, but has {list(offset.shape)}.")
-    return Geometry(deform_groups, channels // weight.shape[1], points, height, width)
-
-
-def _sampling_points(
-    offset: Tensor, shape: Geometry, weight: Tensor, stride: int, padding: int, dilation: int
-) -> tuple[Tensor, Tensor]:
+def _sampling_points(arguments: DeformConvArguments, shape: Geometry) -> tuple[Tensor, Tensor]:
     """Return y and x of p + p_k + Δp_k, each [B, G, K, Ho, Wo], in pixels of the input."""
-    moved = at_least_float32(offset).unflatten(1, (shape.deform_groups, shape.points, 2))
+    stride, padding, dilation = arguments.stride, arguments.padding, arguments.dilation
+    kernel_height, kernel_width = arguments.weight.shape[2:]
+    moved = at_least_float32(arguments.offset).unflatten(1, (shape.deform_groups, shape.points, 2))
     like = {"dtype": moved.dtype, "device": moved.device}
     rows = torch.arange(shape.height, **like).mul(stride).sub(padding).view(-1, 1)
     columns = torch.arange(shape.width, **like).mul(stride).sub(padding)
-    kernel_rows = torch.arange(weight.shape[2], **like).mul(dilation).repeat_interleave(weight.shape[3])
-    kernel_columns = torch.arange(weight.shape[3], **like).mul(dilation).repeat(weight.shape[2])
+    kernel_rows = torch.arange(kernel_height, **like).mul(dilation).repeat_interleave(kernel_width)
+    kernel_columns = torch.arange(kernel_width, **like).mul(dilation).repeat(kernel_height)
     y = moved[:, :, :, 0] + (rows + kernel_rows.view(-1, 1, 1))
     x = moved[:, :, :, 1] + (columns + kernel_columns.view(-1, 1, 1))
     return y, x
 
 
-def deform_conv2d_bags(
-    x: Tensor,
-    offset: Tensor,
-    mask: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-) -> Tensor:
+def deform_conv2d_bags(arguments: DeformConvArguments) -> Tensor:
     """See `deform_conv2d`. A sampling point is a bag of four neighbors, weighted bilinearly and by the mask.
 
     Works in channels-last order throughout: a neighbor is one contiguous row of channels, and the samples
     lie ready for the matrix product with the kernel.
     """
+    x = arguments.x
     batch, channels, rows, columns = x.shape
-    shape = geometry_of(x, offset, mask, weight, stride, padding, dilation)
-    y, xs = _sampling_points(offset, shape, weight, stride, padding, dilation)
+    shape = arguments.geometry()
+    y, xs = _sampling_points(arguments, shape)
     order = (0, 3, 4, 1, 2)  # [B, G, K, Ho, Wo] → [B, Ho, Wo, G, K]
-    y, xs, mask = y.permute(order), xs.permute(order), _split(mask, shape).permute(order).to(y.dtype)
+    y, xs = y.permute(order), xs.permute(order)
+    mask = _split(arguments.mask, shape).permute(order).to(y.dtype)
 
     top, left = y.floor(), xs.floor()
     down, right = y - top, xs - left
@@ -207,8 +203,8 @@ def deform_conv2d_bags(
     table = x.permute(0, 2, 3, 1).reshape(-1, channels // shape.deform_groups).to(bilinear.dtype)
     samples = weighted_bags(index.view(-1, 4), table, bilinear.view(-1, 4))  # [B·Ho·Wo·G·K, Cin/G]
     samples = samples.to(x.dtype).view(batch, shape.height, shape.width, -1)  # [B, Ho, Wo, G·K·Cin/G]
-    kernel = _dense_kernel(weight, shape).transpose(2, 3).flatten(1)  # the same order of columns
-    return F.linear(samples, kernel.to(x.dtype), bias).permute(0, 3, 1, 2)
+    kernel = _dense_kernel(arguments.weight, shape).transpose(2, 3).flatten(1)  # the same order of columns
+    return F.linear(samples, kernel.to(x.dtype), arguments.bias).permute(0, 3, 1, 2)
 
 
 def _split(mask: Tensor, shape: Geometry) -> Tensor:
@@ -227,30 +223,23 @@ def _dense_kernel(weight: Tensor, shape: Geometry) -> Tensor:
     return dense
 
 
-def deform_conv2d_grid(
-    x: Tensor,
-    offset: Tensor,
-    mask: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-) -> Tensor:
+def deform_conv2d_grid(arguments: DeformConvArguments) -> Tensor:
     """See `deform_conv2d`. All K sampling points of a group are one tall image for `grid_sample`."""
+    x = arguments.x
     batch, channels, rows, columns = x.shape
-    shape = geometry_of(x, offset, mask, weight, stride, padding, dilation)
-    y, xs = _sampling_points(offset, shape, weight, stride, padding, dilation)
+    shape = arguments.geometry()
+    y, xs = _sampling_points(arguments, shape)
     grid = torch.stack(((2 * xs + 1) / columns - 1, (2 * y + 1) / rows - 1), dim=-1)
     grid = grid.flatten(0, 1).flatten(1, 2)  # [B·G, K·Ho, Wo, 2]
     grouped = x.reshape(batch * shape.deform_groups, -1, rows, columns).to(grid.dtype)
     samples = F.grid_sample(grouped, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
     samples = samples.unflatten(2, (shape.points, -1))  # [B·G, Cin/G, K, Ho, Wo]
-    samples = samples * _split(mask, shape).flatten(0, 1).unsqueeze(1)
+    samples = samples * _split(arguments.mask, shape).flatten(0, 1).unsqueeze(1)
     samples = samples.to(x.dtype).reshape(batch, channels * shape.points, -1)
-    kernel = _dense_kernel(weight, shape).flatten(1)
+    kernel = _dense_kernel(arguments.weight, shape).flatten(1)
     output = torch.matmul(kernel.to(x.dtype), samples)  # [B, Cout, Ho·Wo]
     output = output.view(batch, -1, shape.height, shape.width)
+    bias = arguments.bias
     return output if bias is None else output + bias.to(output.dtype).view(-1, 1, 1)
 
 
@@ -262,19 +251,17 @@ def _torchvision_operator() -> DeformConv | None:
     except (ImportError, RuntimeError):
         return None
 
-    def through_torchvision(
-        x: Tensor,
-        offset: Tensor,
-        mask: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: int = 1,
-        padding: int = 0,
-        dilation: int = 1,
-    ) -> Tensor:
-        dtype = x.dtype
+    def through_torchvision(arguments: DeformConvArguments) -> Tensor:
+        dtype = arguments.x.dtype
         output: Tensor = operator(
-            x, offset.to(dtype), weight.to(dtype), bias, stride, padding, dilation, mask.to(dtype)
+            arguments.x,
+            arguments.offset.to(dtype),
+            arguments.weight.to(dtype),
+            arguments.bias,
+            arguments.stride,
+            arguments.padding,
+            arguments.dilation,
+            arguments.mask.to(dtype),
         )
         return output
 

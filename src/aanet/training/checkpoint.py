@@ -24,7 +24,7 @@ PREFIX = "step-"
 
 
 @dataclass(frozen=True)
-class TrainingCheckpoint:
+class TrainingState:
     """The state from which a run continues exactly."""
 
     network: str  # name of the network, checked when loading
@@ -35,7 +35,7 @@ class TrainingCheckpoint:
     state: dict[str, Any]  # optimizer, schedule, sampler and random states: tensors and plain values only
 
 
-def save_checkpoint(folder: Path, checkpoint: TrainingCheckpoint) -> Path:
+def save_checkpoint(folder: Path, checkpoint: TrainingState) -> Path:
     """Write a checkpoint into `folder`, then remove those no longer needed; a failure removes none."""
     target = folder / f"{PREFIX}{checkpoint.step:08d}"
     writing, replaced = folder / ".writing", folder / ".replaced"
@@ -57,7 +57,7 @@ def save_checkpoint(folder: Path, checkpoint: TrainingCheckpoint) -> Path:
     return target
 
 
-def _write(folder: Path, checkpoint: TrainingCheckpoint) -> None:
+def _write(folder: Path, checkpoint: TrainingState) -> None:
     contiguous = {name: value.contiguous() for name, value in checkpoint.weights.items()}
     save_file(contiguous, folder / "weights.safetensors")
     if checkpoint.average:
@@ -76,14 +76,14 @@ def _reason(error: Exception) -> str:
     return text.rstrip(".")[:1].lower() + text.rstrip(".")[1:]
 
 
-def load_checkpoint(path: Path, network: str) -> TrainingCheckpoint:
+def load_checkpoint(path: Path, network: str) -> TrainingState:
     """Read a checkpoint folder; it must belong to the named network."""
     try:
         facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
         if facts["network"] != network:
             raise AanetError(f"{path} is a checkpoint of {facts['network']}; the recipe trains {network}.")
         average = path / "average.safetensors"
-        return TrainingCheckpoint(
+        return TrainingState(
             network=facts["network"],
             step=facts["step"],
             score=math.nan if facts["score"] is None else facts["score"],

@@ -16,6 +16,7 @@ from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
 from aanet.engines.bf16_support import require_bf16
+from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
@@ -60,10 +61,10 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def build_network(recipe: Recipe) -> StereoNetwork:
-    """Build the network of a recipe with its training heads and load the weights it starts from."""
+def build_network(recipe: Recipe) -> tuple[StereoNetwork, InferenceHints]:
+    """The network of a recipe with its training heads, on the weights it starts from, and their hints."""
     spec = recipe.network
-    source = checkpoint.load(spec.start_from) if spec.start_from else None
+    source = checkpoint.read(spec.start_from) if spec.start_from else None
     inherited = None if source is None else source.architecture.regression
     network = zoo.build(
         spec.name,
@@ -72,9 +73,10 @@ def build_network(recipe: Recipe) -> StereoNetwork:
         initialization=spec.initialization,
         regression=spec.regression or inherited,
     )
-    if source is not None:
-        start_from(network, source)
-    return network
+    if source is None:
+        return network, InferenceHints()
+    start_from(network, source.network())
+    return network, source.hints
 
 
 @contextlib.contextmanager

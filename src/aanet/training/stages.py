@@ -51,7 +51,7 @@ def match_and_aggregate(network: StereoNetwork, left: Tensor, right: Tensor) -> 
     features = network.extract(left, right)
     volumes = network.cost_volumes(features)
     scores = network.aggregate(volumes, features)
-    return StageOutput(network.regress(scores), volumes, scores)
+    return StageOutput(network.regress(scores, features), volumes, scores)
 
 
 def predict(network: StereoNetwork, left: Tensor, right: Tensor) -> StageOutput:
@@ -64,7 +64,7 @@ def match_and_predict(network: StereoNetwork, left: Tensor, right: Tensor) -> St
     features = network.extract(left, right)
     volumes = network.cost_volumes(features)
     scores = network.aggregate(volumes, features)
-    disparities = network.regress(scores)
+    disparities = network.regress(scores, features)
     refined = network.refine(disparities[-1], scores[0], features, left, right)
     return StageOutput([*disparities, *refined], volumes, scores)
 
@@ -117,16 +117,7 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
             f"stage {stage.name!r} trains on matching costs, but the matching cost of this network is "
             f"{type(network.cost_volume).__name__}; only the networks with adaptive aggregation have it."
         )
-    height, width = stage.crop
-    if (
-        height % network.size_multiple
-        or width % network.size_multiple
-        or min(stage.crop) < network.minimum_size
-    ):
-        raise AanetError(
-            f"stage {stage.name!r}: the crop must have sides of at least {network.minimum_size} that are "
-            f"multiples of {network.size_multiple}; it is {height}×{width}."
-        )
+    network.sizes.check(*stage.crop, f"the crop of stage {stage.name!r}")
     disparity_loss: DisparityLoss | None = PyramidLoss(network.max_disparity)
     if stage.loss == "finest":
         disparity_loss = FinestLoss(network.max_disparity)

@@ -18,7 +18,7 @@ from aanet.models.weights import checkpoint
 from aanet.synthetic.heap import keep_freed_memory
 from aanet.training import batches, environment, stages
 from aanet.training.checkpoint import (
-    TrainingCheckpoint,
+    TrainingState,
     checkpoints,
     load_checkpoint,
     random_states,
@@ -53,7 +53,8 @@ class Trainer:
         quiet = Console(quiet=True)
         self.reporter = Reporter(self.folder, console if self.fabric.is_global_zero else quiet)
         environment.seed_everything(recipe.seed)
-        self.network = environment.build_network(recipe).to(self.fabric.device)
+        network, self.hints = environment.build_network(recipe)
+        self.network = network.to(self.fabric.device)
         self.matching_loss = stages.matching_loss_of(self.network)
         self.average = self._new_average()
         self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
@@ -250,7 +251,7 @@ class Trainer:
         """Return the mean EPE over the validation sets; NaN without any, or if only features are trained."""
         if not self.validation_sets or self.recipe.stage[self.stage_index].trains == "features":
             return math.nan
-        scores = validate(self._predictor(), self.validation_sets)
+        scores = validate(self._predictor(), self.validation_sets, self.hints)
         self.reporter.validation(self.step, scores)
         return fmean(score["EPE"] for score in scores.values())
 
@@ -272,7 +273,7 @@ class Trainer:
             "random": random_states(),
         }
         average = self.average.state if self.average else {}
-        checkpoint = TrainingCheckpoint(
+        checkpoint = TrainingState(
             self.recipe.network.name, self.step, score, self.network.state_dict(), average, state
         )
         save_checkpoint(self.folder / "checkpoints", checkpoint)
@@ -283,9 +284,9 @@ class Trainer:
             return None
         path = self.folder / "weights.safetensors"
         facts = {"recipe_digest": self.recipe.digest(), "steps": str(self.step)}
-        checkpoint.save(self._predictor(), path, facts=facts)
+        checkpoint.save(self._predictor(), path, facts, self.hints)
         if self.average is not None:
             self.network.load_state_dict(self.average.state)
-        checkpoint.save(self.network, self.folder / "weights-with-heads.safetensors", facts=facts)
+        checkpoint.save(self.network, self.folder / "weights-with-heads.safetensors", facts, self.hints)
         self.reporter.say(f"wrote {path}")
         return path

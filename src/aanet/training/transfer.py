@@ -10,7 +10,7 @@ from aanet.models.network import StereoNetwork
 
 
 def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
-    """Copy all weights of `source` and their inference hints; missing training heads stay initialized."""
+    """Copy all weights of `source`; training heads that it lacks stay initialized."""
     wanted, given = network.architecture, source.architecture
     if wanted.builder != given.builder:
         raise AanetError(
@@ -22,7 +22,6 @@ def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
             f"the recipe asks for {wanted.max_disparity}."
         )
     network.load_state_dict(network.state_dict() | source.state_dict())
-    network.handling = source.handling
 
 
 def without_training_heads(network: StereoNetwork, state: dict[str, Tensor]) -> StereoNetwork:
@@ -34,5 +33,4 @@ def without_training_heads(network: StereoNetwork, state: dict[str, Tensor]) -> 
         regression=architecture.regression,
     )
     plain.load_state_dict({name: state[name] for name in plain.state_dict()})
-    plain.handling = network.handling
     return plain.to(next(network.parameters()).device).eval()

@@ -9,8 +9,10 @@ import numpy as np
 
 from aanet.data.datasets import PairSource
 from aanet.data.sample import StereoSample
+from aanet.engines.torch import TorchEngine
 from aanet.errors import AanetError
 from aanet.evaluation.metrics import ErrorSums, average, error_sums
+from aanet.inference.hints import InferenceHints
 from aanet.matcher import StereoMatcher
 from aanet.models.network import StereoNetwork
 
@@ -31,10 +33,12 @@ class ValidationSet:
     limit: int  # use only the first pairs; 0 = all
 
 
-def validate(network: StereoNetwork, sets: list[ValidationSet]) -> dict[str, dict[str, float]]:
+def validate(
+    network: StereoNetwork, sets: list[ValidationSet], hints: InferenceHints | None = None
+) -> dict[str, dict[str, float]]:
     """Return EPE and percentages of bad pixels over all pixels with ground truth, averaged over pairs."""
-    device = next(network.parameters()).device
-    matcher = StereoMatcher(network, engine="torch", device=str(device))  # as a user will run it
+    device = str(next(network.parameters()).device)
+    matcher = StereoMatcher.with_engine(TorchEngine(network, device, hints=hints))  # as a user will run it
     scores: dict[str, dict[str, float]] = {}
     for each in sets:
         count = min(each.limit or len(each.source), len(each.source))

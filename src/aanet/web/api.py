@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from aanet import outputs
-from aanet.inference.postprocess import LARGEST_ENLARGEMENT
+from aanet.inference.hints import MAX_UPSCALE
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
 from aanet.web.errors import ServiceError
 from aanet.web.formats import require_known
@@ -110,9 +110,9 @@ async def models(service: Current) -> ModelList:
         ModelFacts(
             name=model.name,
             default=model is default,
-            max_disparity=None if model.matcher is None else model.matcher.facts.max_disparity,
-            enlarge_to=0 if model.matcher is None else model.matcher.facts.handling.enlarge_to,
-            largest_enlargement=LARGEST_ENLARGEMENT,
+            max_disparity=None if model.matcher is None else model.matcher.spec.max_disparity,
+            upscale_to=0 if model.matcher is None else model.matcher.spec.hints.upscale_to,
+            max_upscale=MAX_UPSCALE,
             engine=None if model.matcher is None else model.matcher.engine.description,
             seconds_per_megapixel=model.seconds_per_megapixel,
             taken=model.worker.taken,

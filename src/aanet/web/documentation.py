@@ -34,12 +34,12 @@ class ModelFacts(BaseModel):
     max_disparity: int | None = Field(
         description="Pixels it searches; null until it is first used.", examples=[192]
     )
-    enlarge_to: int = Field(
-        description="The width that narrower images are enlarged to before matching, unless a scale "
+    upscale_to: int = Field(
+        description="The width that narrower images are upscaled to before matching, unless a scale "
         "is given; 0 if they are not, and until it is first used.",
         examples=[0],
     )
-    largest_enlargement: float = Field(description="How many times at most.", examples=[1.5])
+    max_upscale: float = Field(description="How many times at most.", examples=[1.5])
     engine: str | None = Field(description="What computes it; null until it is first used.")
     seconds_per_megapixel: float | None = Field(
         description="Of late; null until it is first used.", examples=[1.9]

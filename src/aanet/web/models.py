@@ -49,7 +49,7 @@ class ServedModel:
             log.exception("the matcher %s cannot be opened", self.name)
             message = f"The matcher {self.name} cannot be opened; the server's log says why."
             raise ServiceError(503, "not_available", message, {"Retry-After": "60"}) from None
-        if max_disparity in (None, own.facts.max_disparity):
+        if max_disparity in (None, own.spec.max_disparity):
             return own
         if max_disparity not in self._open:
             try:
@@ -57,8 +57,8 @@ class ServedModel:
             except AanetError:
                 raise unusable(
                     "wrong_range",
-                    f"{self.name} searches {own.facts.max_disparity} pixels and cannot search "
-                    f"{max_disparity}; scale=0.5 makes it reach {2 * own.facts.max_disparity}.",
+                    f"{self.name} searches {own.spec.max_disparity} pixels and cannot search "
+                    f"{max_disparity}; scale=0.5 makes it reach {2 * own.spec.max_disparity}.",
                 ) from None
             while len(self._open) >= OPEN_RANGES:
                 self._open.popitem(last=True)  # the first one is its own range

@@ -127,7 +127,7 @@ def _match(
     try:
         left, right = pair.decode()
         moments.append(time.perf_counter())
-        suits = matcher.facts.handling.scale_for(pair.width)
+        suits = matcher.spec.hints.scale_for(pair.width)
         scale = asked.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
         result = matcher(left, right, calibration=pair.calibration, scale=scale, check=asked.check)
     except AanetError as error:

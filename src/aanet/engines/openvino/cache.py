@@ -20,11 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from aanet.inference.postprocess import Handling
-from aanet.inference.spec import NetworkFacts
+from aanet.inference.spec import NetworkSpec
 from aanet.io.images import read_bytes
 
-_MODEL, _WEIGHTS, _FACTS = "model.xml", "model.bin", "facts.json"
+_MODEL, _WEIGHTS, _SPEC = "model.xml", "model.bin", "spec.json"
 KEPT = 16  # converted networks; those that were not used for the longest time make room
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class Converted(NamedTuple):
     """A network as OpenVINO reads it."""
 
     model: Path
-    facts: NetworkFacts
+    spec: NetworkSpec
 
 
 def cache_folder() -> Path:
@@ -67,17 +66,16 @@ def load(key: str) -> Converted | None:
     """Return what is kept under a key; None if there is nothing, or if it is damaged."""
     folder = cache_folder() / "openvino" / key
     try:
-        content = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+        content = json.loads((folder / _SPEC).read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in content["bytes"].items())
         with contextlib.suppress(OSError):  # another user's folder may be read, not marked as used
-            os.utime(folder / _FACTS)
-        facts = content["facts"] | {"handling": Handling(**content["facts"]["handling"])}
-        return Converted(folder / _MODEL, NetworkFacts(**facts)) if whole else None
+            os.utime(folder / _SPEC)
+        return Converted(folder / _MODEL, NetworkSpec.from_dict(content["spec"])) if whole else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def store(key: str, write: Callable[[Path], NetworkFacts]) -> Converted | None:
+def store(key: str, write: Callable[[Path], NetworkSpec]) -> Converted | None:
     """Keep what `write` makes of the path it is given; None if the folder cannot be written.
 
     A folder is filled under another name and then renamed: readers see all of it or nothing.  Of two
@@ -88,10 +86,10 @@ def store(key: str, write: Callable[[Path], NetworkFacts]) -> Converted | None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{key}."))
-        facts = write(temporary / _MODEL)
+        spec = write(temporary / _MODEL)
         sizes = {name: (temporary / name).stat().st_size for name in (_MODEL, _WEIGHTS)}
-        content = {"facts": asdict(facts), "bytes": sizes}
-        (temporary / _FACTS).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        content = {"spec": asdict(spec), "bytes": sizes}
+        (temporary / _SPEC).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         _publish(temporary, target)
         _make_room(target)
     except OSError as error:
@@ -116,9 +114,9 @@ def _publish(temporary: Path, target: Path) -> None:
 def _make_room(newest: Path) -> None:
     """Remove what was used longest ago: every change of weights or code leaves an entry behind."""
     last_use = {}
-    for facts in newest.parent.glob(f"[!.]*/{_FACTS}"):
+    for spec in newest.parent.glob(f"[!.]*/{_SPEC}"):
         with contextlib.suppress(OSError):  # another process was faster
-            last_use[facts.parent] = facts.stat().st_mtime
+            last_use[spec.parent] = spec.stat().st_mtime
     last_use.pop(newest, None)
     for folder in sorted(last_use, key=last_use.__getitem__, reverse=True)[KEPT - 1 :]:
         shutil.rmtree(folder, ignore_errors=True)

@@ -17,11 +17,9 @@ from torch import Tensor
 
 from aanet.engines.graph import InferenceGraph
 from aanet.inference.spec import EngineUnavailableError
+from aanet.models import zoo
 from aanet.models.network import StereoNetwork
-from aanet.ops.deform_conv import deform_conv2d_bags, using_deform_conv
-
-# Semi-global aggregation steps along rows and columns one by one: its graph is another one for each size.
-GRAPH_DEPENDS_ON_SIZE = frozenset({"ganet"})
+from aanet.ops.deform_conv import DeformConvArguments, deform_conv2d_bags, using_deform_conv
 
 # The operator as torchvision declares it.  OpenVINO knows it by this name.
 _DEFORM_CONV = (
@@ -37,14 +35,14 @@ def convert(network: StereoNetwork, size: tuple[int, int] | None = None) -> open
     `openvino.convert_model` does the same and reports home; its frontend does not.
     """
     name = network.architecture.builder
-    if size is None and name in GRAPH_DEPENDS_ON_SIZE:
+    if size is None and not zoo.card(name).one_graph:
         raise EngineUnavailableError(
-            f"OpenVINO cannot run {name}, whose scans make another graph for every image size; "
+            f"OpenVINO cannot run {name}, whose graph is another one for every image size; "
             "use the engine torch."
         )
     # A copy: what becomes a constant must not want gradients, and the caller may be training the network.
     graph = InferenceGraph(copy.deepcopy(network).eval().requires_grad_(False))
-    side = max(network.minimum_size, 2 * network.size_multiple)
+    side = network.sizes.round_up(2 * network.sizes.multiple)
     sides = size or (side, side)
     example = (torch.rand(1, 3, *sides), torch.rand(1, 3, *sides))
     shape = openvino.PartialShape([1, 3, *size] if size else [-1, 3, -1, -1])
@@ -66,24 +64,16 @@ def convert(network: StereoNetwork, size: tuple[int, int] | None = None) -> open
             ) from error
 
 
-def _through_torchvision_operator(
-    x: Tensor,
-    offset: Tensor,
-    mask: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-) -> Tensor:
+def _through_torchvision_operator(given: DeformConvArguments) -> Tensor:
     """A deformable convolution as one node of the graph that OpenVINO has a kernel for."""
+    x, weight = given.x, given.weight
     groups = int(x.shape[1]) // weight.shape[1]
-    deform_groups = int(mask.shape[1]) // (weight.shape[2] * weight.shape[3])
-    bias = x.new_zeros(weight.shape[0]) if bias is None else bias
-    sizes = [value for value in (stride, padding, dilation) for _ in range(2)]
+    deform_groups = int(given.mask.shape[1]) // (weight.shape[2] * weight.shape[3])
+    bias = x.new_zeros(weight.shape[0]) if given.bias is None else given.bias
+    sizes = [value for value in (given.stride, given.padding, given.dilation) for _ in range(2)]
     _ensure_torchvision_operator()
     output: Tensor = torch.ops.torchvision.deform_conv2d(
-        x, weight, offset, mask, bias, *sizes, groups, deform_groups, True
+        x, weight, given.offset, given.mask, bias, *sizes, groups, deform_groups, True
     )
     return output
 
@@ -110,7 +100,7 @@ def _deform_conv2d(
     x: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *sizes: int
 ) -> Tensor:
     stride, padding, dilation = sizes[0:6:2]
-    return deform_conv2d_bags(x, offset, mask, weight, bias, stride, padding, dilation)
+    return deform_conv2d_bags(DeformConvArguments(x, offset, mask, weight, bias, stride, padding, dilation))
 
 
 @contextlib.contextmanager

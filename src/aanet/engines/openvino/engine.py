@@ -16,8 +16,10 @@ import openvino
 
 from aanet.engines.bf16_support import require_bf16, worth_trying
 from aanet.engines.openvino import cache
+from aanet.errors import AanetError
 from aanet.inference import memory
-from aanet.inference.spec import Maps, NetworkFacts, Precision
+from aanet.inference.description import SECTION, Description, parse
+from aanet.inference.spec import Maps, NetworkSpec, Precision
 from aanet.typing import FloatMap
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class OpenVINOEngine:
     def __init__(
         self,
         model: openvino.Model,
-        facts: NetworkFacts,
+        spec: NetworkSpec,
         precision: Precision = "auto",
         threads: int | None = None,
     ) -> None:
@@ -46,7 +48,7 @@ class OpenVINOEngine:
         half = precision == "bf16"
         if half:
             require_bf16("openvino")
-        self.facts = facts
+        self.spec = spec
         self._core, self._model = openvino.Core(), model
         self._compiled: OrderedDict[tuple[int, ...], openvino.CompiledModel] = OrderedDict()
         self._lock = threading.Lock()
@@ -83,37 +85,54 @@ class OpenVINOEngine:
         key = cache.key_of(path, max_disparity, f"openvino {openvino.__version__}")
         kept = cache.load(key)
         if kept is None:
-            from aanet.engines.graph import facts_of
-            from aanet.engines.networks import load_network
+            from aanet.engines.graph import spec_of
             from aanet.engines.openvino.conversion import convert
+            from aanet.models.weights import checkpoint
 
-            network = load_network(path, max_disparity)
-            model, facts = convert(network), facts_of(network)
+            stored = checkpoint.read(path)
+            network = stored.network(training_heads=False, max_disparity=max_disparity)
+            model, spec = convert(network), spec_of(network, stored.hints)
 
-            def write(target: Path) -> NetworkFacts:
+            def write(target: Path) -> NetworkSpec:
                 openvino.save_model(model, target, compress_to_fp16=False)
-                return facts
+                return spec
 
             kept = cache.store(key, write)
             if kept is None:
-                return cls(model, facts, precision, threads)
+                return cls(model, spec, precision, threads)
         # Also after storing it: the first prediction then equals every later one to the last bit.
-        model, facts = openvino.Core().read_model(kept.model), kept.facts
+        model, spec = openvino.Core().read_model(kept.model), kept.spec
         if precision == "auto" and worth_trying("openvino"):
             from aanet.engines.openvino.precision import choose_precision
 
-            precision = choose_precision(kept.model.parent, lambda tried: cls(model, facts, tried, threads))
-        return cls(model, facts, precision, threads)
+            precision = choose_precision(kept.model.parent, lambda tried: cls(model, spec, tried, threads))
+        return cls(model, spec, precision, threads)
 
     @classmethod
     def from_network(
         cls, network: StereoNetwork, precision: Precision = "auto", threads: int | None = None
     ) -> OpenVINOEngine:
         """Convert a network in memory; nothing is kept, because its weights may change at any time."""
-        from aanet.engines.graph import facts_of
+        from aanet.engines.graph import spec_of
         from aanet.engines.openvino.conversion import convert
 
-        return cls(convert(network), facts_of(network), precision, threads)
+        return cls(convert(network), spec_of(network), precision, threads)
+
+    @classmethod
+    def from_exported(
+        cls, path: Path, precision: Precision = "auto", threads: int | None = None
+    ) -> tuple[OpenVINOEngine, Description]:
+        """Open an .xml file of `aanet export`; "auto" is float32."""
+        if not path.with_suffix(".bin").is_file():
+            raise AanetError(
+                f"{path} needs {path.with_suffix('.bin').name} beside it, which holds its weights."
+            )
+        try:
+            model = openvino.Core().read_model(path)
+        except RuntimeError as error:
+            raise AanetError(f"{path} is not a model that OpenVINO {openvino.__version__} reads.") from error
+        exported = parse(model.get_rt_info(SECTION).value if model.has_rt_info(SECTION) else {}, path)
+        return cls(model, exported.spec, precision, threads), exported
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
         """See `Engine`."""

@@ -78,11 +78,11 @@ def choose_precision(
 
 def predict_motorcycle(engine: Engine) -> Callable[[], float] | None:
     """What predicts the Motorcycle pair and returns its mean error in pixels; None without memory for it."""
-    pair, facts = motorcycle(), engine.facts
+    pair, spec = motorcycle(), engine.spec
     height, width = pair.left.shape[:2]
-    if tile_for(facts, height, width, engine.available_memory()) is not None:
+    if tile_for(spec, height, width, engine.available_memory()) is not None:
         return None
-    padding = padding_for(height, width, facts)
+    padding = padding_for(height, width, spec.sizes)
     left, right = (
         padding.pad(as_rgb_float(image).transpose(2, 0, 1)[None]) for image in (pair.left, pair.right)
     )

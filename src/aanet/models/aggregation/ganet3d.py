@@ -5,78 +5,15 @@ This is GANet-deep without its four quarter-scale SGA blocks, the network of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from aanet.models.hourglass import Merge
-from aanet.models.layers import conv3d_norm, conv_norm, relu
-from aanet.models.regression import expected_candidate
-from aanet.ops.guided import (
-    LGA_WEIGHTS,
-    SGA_DIRECTIONS,
-    SGA_WEIGHTS,
-    local_guided_aggregation,
-    semi_global_aggregation,
-)
-from aanet.ops.precision import at_least_float32
+from aanet.models.layers import conv3d_norm, relu
+from aanet.ops.guided import semi_global_aggregation
 
 CHANNELS = 32
 SGA_BLOCKS = 3
-
-
-@dataclass
-class Guidance:
-    """What the image says about how to aggregate."""
-
-    semi_global: list[Tensor]  # per SGA block [B, 4, C, 5, H/3, W/3]
-    local: list[Tensor]  # before and behind the softmin, [B, 75, H, W]
-
-
-class GuidanceNetwork(nn.Module):
-    """Predicts the weights of all guided layers from the left image and its features.
-
-    The publications leave the depth of this part open; two convolutions before each prediction bring the
-    whole network to 4.58 M parameters, of 4.60 M published.
-    """
-
-    def __init__(self, scale: int) -> None:
-        super().__init__()
-        self.scale = scale
-        self.image = nn.Sequential(conv_norm(3, 16, relu()), conv_norm(16, 32, relu()))
-        self.feature = nn.Conv2d(32, 32, kernel_size=3, padding=1, bias=False)
-        self.feature_norm = nn.Sequential(nn.BatchNorm2d(32), relu())
-        self.full = conv_norm(64, 16, relu())
-        first = conv_norm(16, 32, relu(), kernel=5, stride=scale)
-        self.third = nn.ModuleList(
-            nn.Sequential(first if i == 0 else conv_norm(32, 32, relu()), conv_norm(32, 32, relu()))
-            for i in range(SGA_BLOCKS)
-        )
-        count = SGA_DIRECTIONS * CHANNELS * SGA_WEIGHTS
-        self.semi_global = nn.ModuleList(
-            nn.Conv2d(32, count, kernel_size=3, padding=1, bias=False) for _ in range(SGA_BLOCKS)
-        )
-        self.local = nn.ModuleList(
-            nn.Sequential(
-                conv_norm(16, 16, relu()), nn.Conv2d(16, LGA_WEIGHTS, kernel_size=3, padding=1, bias=False)
-            )
-            for _ in range(2)
-        )
-
-    def forward(self, image: Tensor, feature: Tensor) -> Guidance:
-        size = image.shape[2:]
-        upsampled = F.interpolate(self.feature(feature), size, mode="bilinear", align_corners=False)
-        full = self.full(torch.cat((self.image(image), self.feature_norm(upsampled)), dim=1))
-        third = full
-        semi_global = []
-        for conv, predict in zip(self.third, self.semi_global, strict=True):
-            third = conv(third)
-            weights = predict(third).unflatten(1, (SGA_DIRECTIONS, CHANNELS, SGA_WEIGHTS))
-            semi_global.append(F.normalize(weights, p=1, dim=3))
-        local = [F.normalize(predict(full), p=1, dim=1) for predict in self.local]
-        return Guidance(semi_global, local)
 
 
 class SemiGlobalBlock(nn.Module):
@@ -140,28 +77,3 @@ class GANetAggregation(nn.Module):
         aggregated.append(self.semi_global[2](self.up_second[1](half, full), weights[2]))
         latest = aggregated[: -self.outputs - 1 : -1]
         return [cost(volume) for cost, volume in zip(self.cost, latest, strict=True)]  # [B, 1, D/3, H/3, W/3]
-
-
-class UpsampledRegression(nn.Module):
-    """Costs [B, 1, D/3, H/3, W/3] → disparity [B, H, W], over the candidates 0 … D."""
-
-    def __init__(self, max_disparity: int) -> None:
-        super().__init__()
-        self.candidates = max_disparity + 1
-
-    def upsampled_scores(self, cost: Tensor, size: torch.Size) -> Tensor:
-        """Return scores [B, D + 1, H, W]."""
-        full = F.interpolate(
-            at_least_float32(cost), (self.candidates, *size), mode="trilinear", align_corners=False
-        )
-        return -full.squeeze(1)  # a low cost is a high score
-
-    def forward(self, cost: Tensor, size: torch.Size) -> Tensor:
-        return expected_candidate(torch.softmax(self.upsampled_scores(cost, size), dim=1))
-
-    def guided(self, cost: Tensor, local: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Regress between two LGA layers; returns the disparity and the scores before the softmax."""
-        before, behind = local
-        scores = local_guided_aggregation(self.upsampled_scores(cost, before.shape[2:]), before)
-        probability = local_guided_aggregation(torch.softmax(scores, dim=1), behind)
-        return expected_candidate(F.normalize(probability, p=1, dim=1)), scores

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
+from aanet.inference.size_rule import SizeRule
+
 
 class FeatureExtractor(nn.Module):
     """The base of what maps an image [B, 3, H, W] to feature maps, fine to coarse.
@@ -11,8 +13,7 @@ class FeatureExtractor(nn.Module):
     Attributes:
         scales: For each map, by how much it is smaller than the image (3 means a third of its width).
         out_channels: For each map, its number of channels.
-        size_multiple: H and W must be multiples of this.
-        minimum_size: H and W must be at least this.
+        sizes: What H and W must be multiples of, and the least that they may be.
     """
 
     def __init__(
@@ -21,8 +22,7 @@ class FeatureExtractor(nn.Module):
         super().__init__()
         self.scales = scales
         self.out_channels = out_channels
-        self.size_multiple = size_multiple
-        self.minimum_size = max(minimum_size, size_multiple)
+        self.sizes = SizeRule(size_multiple, max(minimum_size, size_multiple))
 
     def slow_to_train(self) -> list[nn.Module]:
         """Layers of a pretrained backbone that may stay as they are, because their gradients take long."""

@@ -22,8 +22,8 @@ class PyramidFeatures(FeatureExtractor):
     def __init__(self, base: FeatureExtractor) -> None:
         (scale,), (channels,) = base.scales, base.out_channels
         scales = [scale, 2 * scale, 4 * scale]
-        multiple = max(base.size_multiple, scales[-1])
-        super().__init__(scales, [channels, 2 * channels, 4 * channels], multiple, base.minimum_size)
+        multiple = max(base.sizes.multiple, scales[-1])
+        super().__init__(scales, [channels, 2 * channels, 4 * channels], multiple, base.sizes.minimum)
         self.base = base
         self.coarser = nn.ModuleList([_halve(channels), _halve(2 * channels)])
 

@@ -1,7 +1,8 @@
 """Weights: a name, a file of ours or a file of the authors → a network with exactly those weights.
 
 Our format is safetensors. Its metadata says how to build the network (`architecture`), what its inputs are
-normalized with (`normalization`) and what is known of its training (`facts`), so that a file needs no flags.
+normalized with (`normalization`), what is recommended for inference (`hints`) and what is known of the
+training (`facts`), so that a file needs no flags.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import pickle
 import zipfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from aanet.errors import AanetError
-from aanet.inference.postprocess import Handling
+from aanet.inference.hints import InferenceHints
 from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 from aanet.models.network import IMAGENET_MEAN, IMAGENET_STD, Architecture, StereoNetwork
@@ -37,15 +38,27 @@ class Checkpoint:
 
     architecture: Architecture
     state: dict[str, Tensor]
+    hints: InferenceHints = field(default_factory=InferenceHints)
     facts: dict[str, Any] = field(default_factory=dict)
     source: str = ""
 
-    def network(self, training_heads: bool | None = None) -> StereoNetwork:
-        """Build the network and load the weights strictly.
+    def network(self, training_heads: bool | None = None, max_disparity: int | None = None) -> StereoNetwork:
+        """Build the network and load the weights strictly, in evaluation mode.
 
         Args:
             training_heads: False leaves the heads that only training needs out; None keeps what the file has.
+            max_disparity: Another search range, where the weights do not fix it; None keeps the file's own.
         """
+        own = self.architecture.max_disparity
+        if max_disparity not in (None, own):
+            if zoo.card(self.architecture.builder).fixed_range:
+                raise AanetError(
+                    f"The weights in {self.source} search {own} pixels of disparity, which is part of their "
+                    f"training; {max_disparity} cannot be had from them, but a scale of 0.5 makes them reach "
+                    f"{2 * own}."
+                )
+            architecture = replace(self.architecture, max_disparity=max_disparity)
+            return replace(self, architecture=architecture).network(training_heads)
         wanted = self.architecture.training_heads if training_heads is None else training_heads
         if wanted and not self.architecture.training_heads:
             raise AanetError(f"{self.source} holds no training heads; load it without them.")
@@ -58,13 +71,20 @@ class Checkpoint:
             state = {key: value for key, value in state.items() if key not in heads}
         _check_state(network, state, self.source)
         network.load_state_dict(state, assign=True)
-        network.handling = Handling.from_facts(self.facts, self.source)
         return zoo.to_channels_last(network).eval()
 
 
-def load(source: str | os.PathLike[str], training_heads: bool | None = None) -> StereoNetwork:
-    """Load a network, in evaluation mode, from a bundled name, a file of ours or a file of the authors."""
-    return read(source).network(training_heads)
+def load(
+    source: str | os.PathLike[str], training_heads: bool | None = None, max_disparity: int | None = None
+) -> StereoNetwork:
+    """Load a network, in evaluation mode, from a bundled name, a file of ours or a file of the authors.
+
+    Args:
+        source: The name or the file.
+        training_heads: False leaves the heads that only training needs out; None keeps what the file has.
+        max_disparity: Another search range, where the weights do not fix it; None keeps the file's own.
+    """
+    return read(source).network(training_heads, max_disparity)
 
 
 def read(source: str | os.PathLike[str]) -> Checkpoint:
@@ -91,6 +111,7 @@ def save(
     network: StereoNetwork,
     path: str | os.PathLike[str],
     facts: dict[str, Any] | None = None,
+    hints: InferenceHints | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """Write a network in our format, whole or not at all.
@@ -99,6 +120,7 @@ def save(
         network: What to write.
         path: Where; an older file there survives any failure.
         facts: Anything worth knowing of its training, as JSON holds it.
+        hints: What the weights recommend for inference.
         dtype: What kernels are stored as: float32, or float16 for half the size; loading brings it back to
             float32. Biases and the statistics of batch norms, which half precision cannot hold, keep theirs.
     """
@@ -106,8 +128,7 @@ def save(
         key: (value.to(dtype) if value.dim() > 1 else value).detach().cpu().contiguous()
         for key, value in network.state_dict().items()
     }
-    asked = {} if network.handling == Handling() else asdict(network.handling)
-    write(Checkpoint(network.architecture, state, asked | (facts or {})), path)
+    write(Checkpoint(network.architecture, state, hints or InferenceHints(), facts or {}), path)
 
 
 def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
@@ -116,6 +137,7 @@ def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "architecture": json.dumps(asdict(checkpoint.architecture)),
         "normalization": json.dumps(NORMALIZATION),
+        "hints": json.dumps(asdict(checkpoint.hints)),
         "facts": json.dumps(checkpoint.facts),
         "aanet_version": __version__,
     }
@@ -137,12 +159,13 @@ def _read_safetensors(path: Path) -> Checkpoint:
     try:
         architecture = Architecture(**json.loads(metadata["architecture"]))
         normalization = json.loads(metadata["normalization"])
+        hints = dict(json.loads(metadata.get("hints", "{}")))
         facts = json.loads(metadata["facts"])
     except (KeyError, TypeError, ValueError) as error:
         raise AanetError(f"The metadata of {path} is incomplete or damaged.") from error
     if normalization != NORMALIZATION:
         raise AanetError(f"{path} expects images normalized with {normalization}, which is not supported.")
-    return Checkpoint(architecture, state, facts, str(path))
+    return Checkpoint(architecture, state, InferenceHints.from_dict(hints, str(path)), facts, str(path))
 
 
 def _read_pickle(path: Path) -> Checkpoint:
@@ -183,7 +206,7 @@ def _from_official(state: dict[str, Tensor], source: str) -> Checkpoint:
         raise AanetError(f"{source}: {error}") from error
     architecture = Architecture(layout.name, layout.max_disparity, layout.training_heads)
     renamed = {layout.keys[key]: value for key, value in state.items()}
-    return Checkpoint(architecture, renamed, {"origin": "the authors of AANet"}, source)
+    return Checkpoint(architecture, renamed, facts={"origin": "the authors of AANet"}, source=source)
 
 
 def _head_keys(architecture: Architecture) -> set[str]:

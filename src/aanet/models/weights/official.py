@@ -194,11 +194,17 @@ def _layout_like(name: str, shapes: Shapes) -> Layout:
     """State a network with the maximum disparity, and with the training heads, that a file seems to have."""
     training_heads = "aggregation.final_conv.1.weight" in shapes
     candidates = shapes.get("aggregation.final_conv.0.weight", (0,))[0]
-    finest = {"stereonet_aa": 4, "psmnet_aa": 4, "gcnet_aa": 2}.get(name, 3)
     try:
-        return layout_of(name, candidates * finest, training_heads)
+        return layout_of(name, candidates * _finest_scale(name), training_heads)
     except AanetError:  # no maximum disparity of this network
         return layout_of(name, 192, training_heads)
+
+
+@functools.cache
+def _finest_scale(name: str) -> int:
+    """Pixels of the image per candidate of the network's finest cost volume."""
+    with torch.device("meta"):
+        return zoo.card(name).build(192, False).features.scales[0]
 
 
 def differences(expected: Shapes, found: Shapes) -> list[str]:

@@ -20,7 +20,7 @@ export class Progress {
     if (!model || !model.seconds_per_megapixel) return;
     try {
       const bitmap = await createImageBitmap(files.left);
-      const suits = Math.min(Math.max(model.enlarge_to / bitmap.width, 1), model.largest_enlargement);
+      const suits = Math.min(Math.max(model.upscale_to / bitmap.width, 1), model.max_upscale);
       const times = Number(scale) || suits;
       const megapixels = (bitmap.width * bitmap.height * times ** 2) / 1e6;
       this.expected = megapixels * model.seconds_per_megapixel * (check ? 2 : 1) * (1 + this.waiting);
