@@ -27,9 +27,10 @@ from aanet.data.sample import StereoSample
 from aanet.evaluation import markdown
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
+from aanet.inference.options import Finish, Scale
 from aanet.inference.postprocess import LARGEST_ENLARGEMENT, Handling
 from aanet.io.atomic import atomic_path
-from aanet.matcher import Finish, Scale, StereoMatcher
+from aanet.matcher import StereoMatcher
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint

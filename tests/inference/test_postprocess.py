@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from aanet.errors import AanetError
+from aanet.inference.options import Finish
 from aanet.inference.postprocess import STEEPEST, Handling, cut_edges, extend_past_view
 from aanet.inference.spec import NetworkFacts
-from aanet.matcher import Finish, StereoMatcher
+from aanet.matcher import StereoMatcher
 
 # A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
 GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
