@@ -28,8 +28,9 @@ from aanet.evaluation import markdown
 from aanet.evaluation.metrics import error_sums
 from aanet.evaluation.regions import near_edges
 from aanet.inference.hints import MAX_UPSCALE, InferenceHints
+from aanet.inference.options import Postprocess, Scale
 from aanet.io.atomic import atomic_path
-from aanet.matcher import Postprocess, Scale, StereoMatcher
+from aanet.matcher import StereoMatcher
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint

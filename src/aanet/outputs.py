@@ -15,6 +15,7 @@ from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.result import StereoResult
+    from aanet.typing import Image
 
 
 class FileType(NamedTuple):
@@ -165,9 +166,13 @@ def _confidence(result: StereoResult, suffix: str) -> bytes:
     from aanet.io.images import encode_image
     from aanet.io.maps import encode_npy
 
-    return (
-        encode_npy(result.confidence) if suffix == ".npy" else encode_image(result.gray_confidence(), suffix)
-    )
+    return encode_npy(result.confidence) if suffix == ".npy" else encode_image(_gray(result), suffix)
+
+
+def _gray(result: StereoResult) -> Image:
+    import numpy as np
+
+    return np.rint(result.confidence * 255).astype(np.uint8)
 
 
 def _occlusion(result: StereoResult, suffix: str) -> bytes:
@@ -185,7 +190,7 @@ def _panel(result: StereoResult, suffix: str) -> bytes:
     from aanet import viz
     from aanet.io.images import as_rgb8, encode_image
 
-    images = [result.left, viz.colorize_disparity(result.disparity), as_rgb8(result.gray_confidence())]
+    images = [result.left, viz.colorize_disparity(result.disparity), as_rgb8(_gray(result))]
     titles = ["Left image", f"Disparity ({result.model})", "Confidence"]
     if result.occlusion is not None:
         images.append(np.where(result.occlusion[..., None], np.uint8(0), images[1]).astype(np.uint8))

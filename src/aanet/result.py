@@ -137,10 +137,6 @@ class StereoResult:
             "camera": None if self.camera is None else dataclasses.asdict(self.camera),
         }
 
-    def gray_confidence(self) -> Image:
-        """The confidence as a gray picture, uint8 [H, W]."""
-        return np.rint(self.confidence * 255).astype(np.uint8)
-
     def plot(self, *what: str) -> Figure:
         """Return a matplotlib figure, which a notebook shows.
 

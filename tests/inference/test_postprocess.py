@@ -9,9 +9,10 @@ import pytest
 
 from aanet.errors import AanetError
 from aanet.inference.hints import InferenceHints
+from aanet.inference.options import Postprocess
 from aanet.inference.postprocess import STEEPEST, fill_left_border, sharpen_edges
 from aanet.inference.spec import NetworkSpec
-from aanet.matcher import Postprocess, StereoMatcher
+from aanet.matcher import StereoMatcher
 
 # A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
 GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
