@@ -23,7 +23,7 @@ Unit = Literal["epochs", "steps", "minutes"]
 
 
 @dataclass(frozen=True)
-class NetworkSpec:
+class TrainedNetworkSpec:
     """The network to train and what it starts from."""
 
     name: str
@@ -163,7 +163,7 @@ class RunSpec:
 class Recipe:
     """A whole training run."""
 
-    network: NetworkSpec
+    network: TrainedNetworkSpec
     data: tuple[DataSpec, ...]
     stage: tuple[StageSpec, ...]
     seed: int = 0
