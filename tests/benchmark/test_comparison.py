@@ -35,7 +35,7 @@ def test_what_was_not_measured_is_a_dash() -> None:
 
 
 def test_the_table_and_the_picture_are_written(tmp_path: Path) -> None:
-    measurements = [measured(name, 30.0 / (i + 1)) for i, name in enumerate(presets.PAPER_NETWORKS)]
+    measurements = [measured(name, 30.0 / (i + 1)) for i, name in enumerate(presets.paper_networks())]
     text = comparison.markdown(measurements, RUN)
     assert text.count("\n| ") == 1 + 8  # the marks below the headings, and the networks
     assert "- GC-Net-AA is 1.3 × as fast as GC-Net on torch (paper, on a V100: 41.0 ×)." in text

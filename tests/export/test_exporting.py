@@ -34,7 +34,7 @@ SPEC = NetworkSpec("aanet", 192, 800, True, 3, SizeRule(12, 24))
         ("stereonet_aa", "model.onnx", {"deform": "fast"}, "must be native or decomposed; got fast for onnx"),
         ("stereonet_aa", "model.xml", {"deform": "decomposed"}, "--deform is for onnx"),
         ("stereonet_aa", "model.pt2", {"half": True}, "float16 can be had with onnx or openvino"),
-        ("stereonet_aa", "model.xml", {"size": (10, 16)}, "multiples of 4 and at least 4; got 10×16"),
+        ("stereonet_aa", "model.xml", {"size": (10, 16)}, "multiples of 4 and at least 4, but got 10×16"),
         ("ganet", "model.onnx", {}, "ganet can be exported for one image size only.*--height and --width"),
     ],
 )

@@ -88,17 +88,17 @@ def image(*shape: int, value: float = 0.0) -> Tensor:
         (
             image(1, 3, 12, 25),
             image(1, 3, 12, 25),
-            "aanet needs images whose height and width are multiples of 12, but got 12×25.",
+            "aanet needs a height and width that are multiples of 12 and at least 12, but got 12×25.",
         ),
         (
             image(1, 3, 375, 1242),
             image(1, 3, 375, 1242),
-            "aanet needs images whose height and width are multiples of 12, but got 375×1242.",
+            "aanet needs a height and width that are multiples of 12 and at least 12, but got 375×1242.",
         ),
         (
             image(1, 3, 0, 24),
             image(1, 3, 0, 24),
-            "aanet needs images of at least 12×12 pixels, but got 0×24.",
+            "aanet needs a height and width that are multiples of 12 and at least 12, but got 0×24.",
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_images_too_small_for_psmnet() -> None:
     with torch.device("meta"):
         network = zoo.card("psmnet").build(192, False)
         assert_says(
-            "psmnet needs images of at least 256×256 pixels, but got 128×512.",
+            "psmnet needs a height and width that are multiples of 16 and at least 256, but got 128×512.",
             network,
             zeros(1, 3, 128, 512),
             zeros(1, 3, 128, 512),

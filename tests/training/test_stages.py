@@ -14,10 +14,10 @@ from aanet.models.network import StereoNetwork
 from aanet.models.regression import Regression
 from aanet.models.weights import checkpoint
 from aanet.training import stages
-from aanet.training.environment import build_network
+from aanet.training.environment import prepare_network
 from aanet.training.losses import MatchingLoss
 from aanet.training.optimizer import make_optimizer, set_learning_rate
-from aanet.training.recipe import DataSpec, NetworkSpec, OptimizerSpec, Recipe, StageSpec
+from aanet.training.recipe import DataSpec, OptimizerSpec, Recipe, StageSpec, TrainedNetworkSpec
 from aanet.training.transfer import start_from, without_training_heads
 
 SIZE = (48, 96)
@@ -143,7 +143,7 @@ def test_networks_without_correlation_cannot_train_on_it() -> None:
 
 
 def test_a_crop_that_does_not_fit_is_named(aanet: StereoNetwork) -> None:
-    with pytest.raises(AanetError, match="multiples of 12; it is 50×96"):
+    with pytest.raises(AanetError, match=r"The crop of stage .* multiples of 12 and at least 12, but got 50×96"):
         stages.make_stage(stage(crop=(50, 96)), aanet, stages.matching_loss_of(aanet))
 
 
@@ -223,6 +223,7 @@ def test_training_goes_on_with_the_regression_of_the_weights_unless_told(
 ) -> None:
     file = tmp_path / "peak.safetensors"
     checkpoint.save(zoo.build("stereonet_aa", max_disparity=32, regression="peak"), file)
-    spec = NetworkSpec("stereonet_aa", 32, regression=asked, start_from=str(file))
+    spec = TrainedNetworkSpec("stereonet_aa", 32, regression=asked, start_from=str(file))
     recipe = Recipe(network=spec, data=(DataSpec("synthetic"),), stage=(stage(),))
-    assert build_network(recipe).architecture.regression == got
+    network, _ = prepare_network(recipe)
+    assert network.architecture.regression == got

@@ -61,7 +61,7 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def build_network(recipe: Recipe) -> tuple[StereoNetwork, InferenceHints]:
+def prepare_network(recipe: Recipe) -> tuple[StereoNetwork, InferenceHints]:
     """The network of a recipe with its training heads, on the weights it starts from, and their hints."""
     spec = recipe.network
     source = checkpoint.read(spec.start_from) if spec.start_from else None

@@ -23,7 +23,7 @@ Unit = Literal["epochs", "steps", "minutes"]
 
 
 @dataclass(frozen=True)
-class NetworkSpec:
+class TrainedNetworkSpec:
     """The network to train and what it starts from."""
 
     name: str
@@ -169,7 +169,7 @@ class RunSpec:
 class Recipe:
     """The configuration of a training run."""
 
-    network: NetworkSpec
+    network: TrainedNetworkSpec
     data: tuple[DataSpec, ...]
     stage: tuple[StageSpec, ...]
     seed: int = 0

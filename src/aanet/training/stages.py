@@ -117,7 +117,7 @@ def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: Matching
             f"stage {stage.name!r} trains on matching costs, but the matching cost of this network is "
             f"{type(network.cost_volume).__name__}; only the networks with adaptive aggregation have it."
         )
-    network.sizes.check(*stage.crop, f"the crop of stage {stage.name!r}")
+    network.sizes.check(*stage.crop, f"The crop of stage {stage.name!r}")
     disparity_loss: DisparityLoss | None = PyramidLoss(network.max_disparity)
     if stage.loss == "finest":
         disparity_loss = FinestLoss(network.max_disparity)

@@ -53,7 +53,7 @@ class Trainer:
         quiet = Console(quiet=True)
         self.reporter = Reporter(self.folder, console if self.fabric.is_global_zero else quiet)
         environment.seed_everything(recipe.seed)
-        network, self.hints = environment.build_network(recipe)
+        network, self.hints = environment.prepare_network(recipe)
         self.network = network.to(self.fabric.device)
         self.matching_loss = stages.matching_loss_of(self.network)
         self.average = self._new_average()
