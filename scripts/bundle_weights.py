@@ -214,6 +214,8 @@ def card(network: StereoNetwork, hints: InferenceHints, facts: dict[str, Any], s
     if worse:
         verdict = f"In {worse} of {len(rows)} figures above it is worse than SGBM: more training is needed."
     about = REGRESSIONS[network.architecture.regression]
+    if not zoo.card(name).in_paper:
+        about = "Not in the paper. Its features started from EfficientNet-Lite0, trained on ImageNet."
     if hints.upscale_to:
         about += (
             f" Images narrower than {hints.upscale_to} pixels are upscaled to that width to be "

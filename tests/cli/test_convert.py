@@ -7,12 +7,13 @@ from typer.testing import CliRunner
 
 from aanet.cli.main import app
 from aanet.models import zoo
+from aanet.models.network import Architecture, StereoNetwork
 from aanet.models.weights import checkpoint, official
 
 run = CliRunner().invoke
 
 
-def authors_file(path: Path, name: str, training_heads: bool, max_disparity: int) -> zoo.StereoNetwork:
+def authors_file(path: Path, name: str, training_heads: bool, max_disparity: int) -> StereoNetwork:
     """A checkpoint as the authors write it, with `module.` before every key."""
     network = zoo.build(name, max_disparity, training_heads)
     ours_to_theirs = {
@@ -29,7 +30,7 @@ def test_an_authors_file_becomes_ours_without_heads(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "holds AANet (disparities below 48, " in result.output
     converted = checkpoint.read(tmp_path / "aanet_kitti15-01234567.safetensors")
-    assert converted.architecture == zoo.Architecture("aanet", 48, False)
+    assert converted.architecture == Architecture("aanet", 48, False)
     for key, value in converted.state.items():
         assert torch.equal(value, network.state_dict()[key])
 

@@ -143,7 +143,7 @@ def test_networks_without_correlation_cannot_train_on_it() -> None:
 
 
 def test_a_crop_that_does_not_fit_is_named(aanet: StereoNetwork) -> None:
-    with pytest.raises(AanetError, match=r"The crop of stage .* multiples of 12 and at least 12, but got 50×96"):
+    with pytest.raises(AanetError, match=r"crop of stage .* multiples of 12 and at least 12, but got 50×96"):
         stages.make_stage(stage(crop=(50, 96)), aanet, stages.matching_loss_of(aanet))
 
 
