@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
@@ -45,15 +46,20 @@ def from_file(_path: Path, _options: Options) -> tuple[ToyEngine, Description]:
 
 
 @pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def toy() -> Iterator[None]:
+    before = dict(table.ENGINES)
     card = EngineCard(
         package="numpy",
         from_weights=from_weights,
         from_network=lambda network, _: ToyEngine(network),
         reads={".toy": FileReader(from_file)},
     )
-    monkeypatch.delitem(table.ENGINES, "openvino")  # its conversions take seconds
-    monkeypatch.setitem(table.ENGINES, "toy", card)
+    del table.ENGINES["openvino"]  # its conversions take seconds
+    table.ENGINES["toy"] = card
+    yield
+    # Emptied first: the order of the table is the order in which engines are tried.
+    table.ENGINES.clear()
+    table.ENGINES.update(before)
 
 
 def run(*arguments: object) -> str:

@@ -132,7 +132,7 @@ def test_a_matcher_cuts_edges_where_the_weights_ask_for_it(
 def test_an_unknown_postprocess_option_is_refused() -> None:
     matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints()))
     image = np.zeros((24, 48, 3), np.uint8)
-    with pytest.raises(AanetError, match="The postprocess option must be one of auto, none, all; got 'soft'"):
+    with pytest.raises(AanetError, match="postprocess must be one of auto, none, all; got 'soft'"):
         matcher(image, image, postprocess="soft")  # type: ignore[arg-type]
 
 

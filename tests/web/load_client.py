@@ -20,7 +20,7 @@ async def one(client: httpx.AsyncClient, url: str, request: dict[str, object]) -
     while True:
         try:
             response = await client.post(
-                url, files=files, params={"format": "npy"}, timeout=request["patience"]
+                url, files=files, params={"format": "disparity.npy"}, timeout=request["patience"]
             )
         except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.ConnectTimeout, httpx.PoolTimeout):
             return "left"
