@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import layouts
@@ -117,6 +117,7 @@ def test_a_mixture_without_weights_is_the_datasets_joined() -> None:
         mixed[5]
 
 
+@settings(deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     data=st.data(),
