@@ -105,3 +105,11 @@ def test_export_reproduces_eager() -> None:
     image, disparity = (x.float() for x in pair(1, 2, 4, 7))
     program = torch.export.export(_Both(), (image, disparity))
     torch.testing.assert_close(program.module()(image, disparity), _Both()(image, disparity))
+
+
+def test_a_disparity_that_is_not_a_number_does_not_end_the_process() -> None:
+    right = torch.rand(1, 3, 8, 40, requires_grad=True)
+    disparity = torch.full((1, 8, 40), torch.nan, requires_grad=True)
+    warp_by_disparity(right, disparity).sum().backward()
+    assert right.grad is not None
+    assert torch.isfinite(right.grad).all()

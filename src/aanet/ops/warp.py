@@ -41,7 +41,11 @@ def warp_by_disparity(right: Tensor, disparity: Tensor) -> Tensor:
     columns = torch.arange(width, dtype=disparity.dtype, device=disparity.device)
     rows = torch.arange(height, dtype=disparity.dtype, device=disparity.device).view(-1, 1)
     # grid_sample's own coordinates, in which -1 and 1 are the outer edges of the border pixels.
-    x = (2 * (columns - disparity) + 1) / width - 1
+    sources = columns - disparity
+    if values_can_be_read(disparity):
+        # The gradient of grid_sample on a CPU writes out of bounds where a coordinate is not a number.
+        sources = sources.nan_to_num(nan=0.0)
+    x = (2 * sources + 1) / width - 1
     y = ((2 * rows + 1) / height - 1).expand_as(x)
     grid = torch.stack((x, y), dim=-1)
     warped = F.grid_sample(right.to(grid.dtype), grid, padding_mode="border", align_corners=False)
