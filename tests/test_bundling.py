@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-import layouts
 from aanet.data.sample import StereoSample
 from aanet.inference.hints import InferenceHints
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
-from small_networks import random_network
+from helpers import layouts
+from helpers.small_networks import build_small
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bundle_weights.py"
 
@@ -49,7 +49,7 @@ def save_run(folder: Path, network: StereoNetwork, digest: str, steps: int) -> P
 def test_runs_become_one_scored_file_with_a_card(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = random_network("stereonet_aa", 192)
+    network = build_small("stereonet_aa", 192)
     runs = [save_run(tmp_path / "first", network, "abc", 5)]
     first = {key: value.clone() for key, value in network.state_dict().items()}
     with torch.no_grad():

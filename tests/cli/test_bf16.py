@@ -17,7 +17,7 @@ from aanet.engines import bf16_support
 from aanet.engines.bf16_support import SETTING, VARIABLE, Bf16Support
 from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
-from matching_network import matching_network, plane
+from helpers.matching_network import matching_network, plane
 
 BROKEN = Bf16Support(
     False, f"a small trial of it ended with SIGILL, and with {SETTING} it does not work either"

@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import layouts
 from aanet.cli.data_check import check
 from aanet.cli.data_stats import stats
 from aanet.errors import AanetError
+from helpers import layouts
 
 app = typer.Typer()
 app.command()(check)

@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import layouts
 from aanet.cli.evaluate import evaluate
 from aanet.errors import AanetError
+from helpers import layouts
 
 app = typer.Typer()
 app.command()(evaluate)

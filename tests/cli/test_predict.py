@@ -23,7 +23,7 @@ from aanet.io.depth import read_depth
 from aanet.io.disparity import read_disparity
 from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
-from matching_network import matching_network, plane
+from helpers.matching_network import matching_network, plane
 
 COMMAND = [sys.executable, "-c", "from aanet.cli.main import main; main()"]
 # Stands in front of the command: any attempt to reach a network raises.

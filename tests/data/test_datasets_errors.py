@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import layouts
 from aanet.data.datasets import DATASETS, open_dataset
 from aanet.errors import AanetError
+from helpers import layouts
 
 
 def message(error: pytest.ExceptionInfo[AanetError]) -> str:

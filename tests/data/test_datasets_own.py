@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import layouts
 from aanet.data.datasets import Mixed, open_dataset
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
+from helpers import layouts
 
 
 def write_csv(path: Path, *rows: str) -> Path:

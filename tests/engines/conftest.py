@@ -11,7 +11,7 @@ from aanet.engines.graph import spec_of
 from aanet.engines.openvino.conversion import convert
 from aanet.inference.spec import NetworkSpec
 from aanet.models.network import StereoNetwork
-from matching_network import matching_network
+from helpers.matching_network import matching_network
 
 
 class Shared(NamedTuple):

@@ -22,8 +22,8 @@ from aanet.errors import AanetError
 from aanet.inference.description import Description
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
-from matching_network import plane
-from small_networks import random_network
+from helpers.matching_network import plane
+from helpers.small_networks import build_small
 
 
 class ToyEngine(TorchEngine):
@@ -41,7 +41,7 @@ def from_weights(path: Path, options: Options) -> ToyEngine:
 
 
 def from_file(_path: Path, _options: Options) -> tuple[ToyEngine, Description]:
-    engine = ToyEngine(random_network("stereonet_aa", 24))
+    engine = ToyEngine(build_small("stereonet_aa", 24))
     return engine, Description(engine.spec, "random")
 
 
@@ -69,7 +69,7 @@ def run(*arguments: object) -> str:
 
 
 def test_it_opens_networks_weights_and_its_own_files(tmp_path: Path) -> None:
-    network = random_network("stereonet_aa", 24)
+    network = build_small("stereonet_aa", 24)
     checkpoint.save(network, tmp_path / "net.safetensors")
     (tmp_path / "net.toy").touch()
     assert open_engine(network, engine="toy").name == "toy"
@@ -97,7 +97,7 @@ def test_help_texts_name_it(name: str) -> None:
 
 
 def test_predict_uses_it(tmp_path: Path) -> None:
-    checkpoint.save(random_network("stereonet_aa", 24), tmp_path / "net.safetensors")
+    checkpoint.save(build_small("stereonet_aa", 24), tmp_path / "net.safetensors")
     for side, image in zip(("left", "right"), plane(32, 64, 4), strict=True):
         cv2.imwrite(str(tmp_path / f"{side}.png"), image)
     pair = (tmp_path / "left.png", tmp_path / "right.png")

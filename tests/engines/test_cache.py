@@ -17,7 +17,7 @@ from aanet.inference.hints import InferenceHints
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import NetworkSpec
 from aanet.models.weights import checkpoint
-from small_networks import random_network
+from helpers.small_networks import build_small
 
 HINTS = InferenceHints(upscale_to=300, sharpen_edges=True, fill_border=True)
 SPEC = NetworkSpec("stereonet_aa", 24, 500, True, 4, SizeRule(4, 4), HINTS)
@@ -130,7 +130,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
         lambda network: (calls.append(network), converted.model)[1],
     )
     path = tmp_path / "w.safetensors"
-    network = random_network("stereonet_aa", 24)
+    network = build_small("stereonet_aa", 24)
     checkpoint.save(network, path, hints=HINTS)
     # On every processor: nothing is computed in bf16 here.
     monkeypatch.setattr("aanet.engines.openvino.engine.require_bf16", lambda _: None)
@@ -146,7 +146,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
 def test_two_processes_convert_at_once_and_a_third_needs_no_torch(tmp_path, folder):
     """A later process must start fast: torch alone takes longer to load than everything else."""
     path = tmp_path / "w.safetensors"
-    checkpoint.save(random_network("stereonet_aa", 24), path)
+    checkpoint.save(build_small("stereonet_aa", 24), path)
     script = (
         "import sys, numpy as np\n"
         "from aanet.matcher import StereoMatcher\n"

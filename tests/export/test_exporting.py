@@ -20,7 +20,7 @@ from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import NetworkSpec
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
-from exported_networks import lively
+from helpers.small_networks import build_small
 
 SPEC = NetworkSpec("aanet", 192, 800, True, 3, SizeRule(12, 24))
 
@@ -42,7 +42,7 @@ def test_what_cannot_be_had_is_said_in_a_sentence(
     name: str, file: str, options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(AanetError, match=message):
-        export_network(lively(name), tmp_path / file, weights="random", **options)
+        export_network(build_small(name, randomize=True), tmp_path / file, weights="random", **options)
     assert not list(tmp_path.iterdir())
 
 
@@ -61,7 +61,12 @@ def test_a_file_that_differs_is_removed_and_an_older_one_survives(
     (tmp_path / "model.xml").write_text("older")
     (tmp_path / "model.bin").write_text("weights")
     with pytest.raises(AanetError, match=r"differs from PyTorch by up to 0\.02 pixels, more than 0\.01"):
-        export_network(lively("stereonet_aa"), tmp_path / "model.xml", weights="random", size=(16, 16))
+        export_network(
+            build_small("stereonet_aa", randomize=True),
+            tmp_path / "model.xml",
+            weights="random",
+            size=(16, 16),
+        )
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "model.xml": "older",
         "model.bin": "weights",
@@ -113,7 +118,7 @@ def test_the_hash_of_the_weights_is_that_of_their_file(tmp_path: Path) -> None:
     import hashlib
 
     path = tmp_path / "mine.safetensors"
-    checkpoint.save(lively("stereonet_aa"), path, hints=InferenceHints(1100))
+    checkpoint.save(build_small("stereonet_aa", randomize=True), path, hints=InferenceHints(1100))
     network, digest, hints = open_network(path)
     assert hints == InferenceHints(1100)
     assert digest == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"

@@ -20,7 +20,7 @@ from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.models.zoo import adaptive
 from aanet.models.zoo.card import Card
-from matching_network import plane
+from helpers.matching_network import plane
 
 HUNGRY = 123_456  # bytes per pixel, unlike any other network
 

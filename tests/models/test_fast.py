@@ -15,7 +15,7 @@ from aanet.models.features.efficientnet import EfficientNetLite0, InvertedResidu
 from aanet.models.features.fast import unit_length
 from aanet.models.refinement import convex_upsample
 from aanet.models.regression import probability_around
-from small_networks import build_small, random_pair, randomize_weights
+from helpers.small_networks import build_small, random_pair
 
 
 def published_state(backbone: EfficientNetLite0) -> dict[str, Tensor]:
@@ -110,8 +110,7 @@ def test_descriptors_are_unit_vectors_that_contrast_does_not_change() -> None:
 
 
 def test_matching_costs_are_cosines_and_an_image_matches_itself_at_zero() -> None:
-    network = build_small("aanet_fast").eval()
-    randomize_weights(network)
+    network = build_small("aanet_fast", randomize=True)
     left, right = random_pair(network, extra=2)
     with torch.inference_mode():
         volumes = network.cost_volumes(network.extract(left, right))
@@ -123,7 +122,7 @@ def test_matching_costs_are_cosines_and_an_image_matches_itself_at_zero() -> Non
 
 
 def test_aggregation_starts_as_the_raw_cost() -> None:
-    network = build_small("aanet_fast").eval()
+    network = build_small("aanet_fast")
     assert isinstance(network.aggregation, GuidedAggregation)
     left, right = random_pair(network)
     with torch.inference_mode():
@@ -135,8 +134,7 @@ def test_aggregation_starts_as_the_raw_cost() -> None:
 
 
 def test_aggregation_uses_the_context_and_every_scale() -> None:
-    network = build_small("aanet_fast").eval()
-    randomize_weights(network)
+    network = build_small("aanet_fast", randomize=True)
     left, right = random_pair(network)
     with torch.inference_mode():
         features = network.extract(left, right)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from aanet.errors import AanetError
 from aanet.models.weights import checkpoint, official
-from parity import reference
+from helpers.parity import reference
 
 TOLERANCES = {
     "aanet": 1e-3,

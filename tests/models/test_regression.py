@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-import naive
 from aanet.errors import AanetError
 from aanet.models import zoo
 from aanet.models.ganet import GuidedRegression
@@ -23,6 +22,7 @@ from aanet.models.regression import (
 )
 from aanet.models.weights import checkpoint
 from aanet.ops.guided import LGA_WEIGHTS
+from helpers import naive
 
 
 def random_scores(*shape: int, scale: float = 3.0) -> Tensor:

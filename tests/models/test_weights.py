@@ -20,20 +20,12 @@ from aanet.errors import AanetError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
-from small_networks import randomize_weights
-
-
-def stereonet_aa(max_disparity: int = 48) -> StereoNetwork:
-    """The smallest network of the zoo, with weights that differ from a fresh one's."""
-    torch.manual_seed(3)
-    network = zoo.build("stereonet_aa", max_disparity)
-    randomize_weights(network)
-    return network.eval()
+from helpers.small_networks import build_small
 
 
 @pytest.fixture(scope="module")
 def network() -> StereoNetwork:
-    return stereonet_aa()
+    return build_small("stereonet_aa", randomize=True)
 
 
 @pytest.fixture
@@ -86,7 +78,7 @@ def test_float16_is_half_the_size_and_close(network: StereoNetwork, saved: Path,
 
 
 def test_float16_does_not_make_a_large_variance_infinite(tmp_path: Path) -> None:
-    network = stereonet_aa()
+    network = build_small("stereonet_aa", randomize=True)
     norm = next(m for m in network.modules() if isinstance(m, nn.BatchNorm2d))
     assert norm.running_var is not None
     norm.running_var.fill_(1e6)
@@ -267,7 +259,7 @@ def test_an_unknown_name_lists_what_is_bundled(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(files, "BUNDLED", tmp_path)
     with pytest.raises(AanetError, match=r"no weights file aanet:nowhere, nor .* \(bundled: none yet\)"):
         checkpoint.load("aanet:nowhere")
-    checkpoint.save(stereonet_aa(), tmp_path / "stereonet_aa-tiny.safetensors")
+    checkpoint.save(build_small("stereonet_aa", randomize=True), tmp_path / "stereonet_aa-tiny.safetensors")
     assert files.bundled_names() == ["stereonet_aa:tiny"]
     assert checkpoint.load("stereonet_aa:tiny").architecture.max_disparity == 48
 

@@ -19,12 +19,11 @@ from aanet.io.images import decode_image, encode_image
 from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
+from helpers.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-    from conftest import Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")

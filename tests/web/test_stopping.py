@@ -7,15 +7,12 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from aanet.io.images import decode_image, encode_image
-
-if TYPE_CHECKING:
-    from conftest import Server
+from helpers.server import Server
 
 SLOW = 1.8  # the scale at which the whole pair takes some seconds
 
