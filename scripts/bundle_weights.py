@@ -4,7 +4,8 @@
 
 RUN is a folder of `aanet train`; the weights of several are averaged.  The float16 file that is shipped, not
 the run's own, is scored on real pairs that were never trained on, beside SGBM in the same run.  The scores go
-into the file's metadata and into the card, `src/aanet/models/weights/bundled/NAME.md`.
+into the file's metadata and into the card, `src/aanet/models/weights/bundled/NAME.md`.  Afterwards,
+`scripts/readme_tables.py` updates the README.
 """
 
 from __future__ import annotations
