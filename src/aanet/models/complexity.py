@@ -45,10 +45,10 @@ class Complexity:
     csa_modules: int
 
 
-def complexity(name: str, size: tuple[int, int] = PAPER_SIZE, max_disparity: int = 192) -> Complexity:
-    """Measure a network of the zoo, without its training heads, for one pair of this size."""
+def complexity(name: str, size: tuple[int, int] = PAPER_SIZE) -> Complexity:
+    """Measure a network with 192 disparities, without its training heads, for one pair of this size."""
     with torch.device("meta"):
-        network = zoo.card(name).build(max_disparity, False)
+        network = zoo.card(name).build(192, False)
     paper, total = count_macs(network, size)
     return Complexity(
         parameters=sum(parameter.numel() for parameter in network.parameters()),

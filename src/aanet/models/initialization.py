@@ -8,7 +8,6 @@ through, and learning starts from plain correlation matching.
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from aanet.errors import AanetError
@@ -17,13 +16,8 @@ from aanet.models.network import StereoNetwork
 from aanet.models.refinement import ColorRefinement, WarpedRefinement
 
 
-def initialize_for_matching(network: StereoNetwork, temperature: float = 1.0) -> None:
-    """Make aggregation the identity and refinement the zero correction.
-
-    Args:
-        network: One whose aggregation is adaptive.
-        temperature: What the final scores are multiplied with: 1, or what the features were warmed up with.
-    """
+def initialize_for_matching(network: StereoNetwork) -> None:
+    """Make the adaptive aggregation of a network the identity and its refinement the zero correction."""
     if not isinstance(network.aggregation, AdaptiveAggregation):
         raise AanetError(
             f"The matching initialization is for adaptive aggregation, which "
@@ -42,13 +36,11 @@ def initialize_for_matching(network: StereoNetwork, temperature: float = 1.0) ->
             assert module.residual.bias is not None
             nn.init.zeros_(module.residual.weight)
             nn.init.zeros_(module.residual.bias)
-    with torch.no_grad():
-        for conv in network.aggregation.scores:
-            assert isinstance(conv, nn.Conv2d)
-            assert conv.bias is not None
-            nn.init.dirac_(conv.weight)
-            conv.weight.mul_(temperature)
-            nn.init.zeros_(conv.bias)
+    for conv in network.aggregation.scores:
+        assert isinstance(conv, nn.Conv2d)
+        assert conv.bias is not None
+        nn.init.dirac_(conv.weight)
+        nn.init.zeros_(conv.bias)
 
 
 def _silence(path: nn.Module) -> None:

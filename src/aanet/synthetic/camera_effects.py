@@ -16,7 +16,7 @@ DARK, OVEREXPOSED = 0.08, 0.08  # shares of pairs
 
 @dataclass(frozen=True)
 class CameraEffects:
-    """The parameters of one camera; `identity()` changes nothing."""
+    """The parameters of one camera."""
 
     gain: tuple[float, float, float]
     gamma: float
@@ -26,11 +26,6 @@ class CameraEffects:
     vignetting: float  # darkening in the corners, 0..1
     jpeg_quality: int  # 0: none
     vertical_shift: float  # px
-
-    @staticmethod
-    def identity() -> CameraEffects:
-        """Return a camera without effects."""
-        return CameraEffects((1.0, 1.0, 1.0), 1.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0)
 
 
 def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:

@@ -219,7 +219,7 @@ def differences(expected: Shapes, found: Shapes) -> list[str]:
     return wrong + missing + extra
 
 
-def summary(differences: list[str], most: int = 3) -> str:
-    """Name the first differences and count the rest."""
-    rest = len(differences) - most
-    return "; ".join(differences[:most]) + (f"; and {rest} more" if rest > 0 else "")
+def summary(differences: list[str]) -> str:
+    """Name the first three differences and count the rest."""
+    rest = len(differences) - 3
+    return "; ".join(differences[:3]) + (f"; and {rest} more" if rest > 0 else "")
