@@ -64,7 +64,7 @@ def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
     )
     shrink_pooling(network)
     if adaptive:
-        stages.hand_over_temperature(network, stages.MatchingLoss(scales=3))
+        stages.fold_temperature(network, stages.MatchingLoss(scales=3))
     multiple = network.sizes.multiple
     return network, (-(-48 // multiple) * multiple, -(-96 // multiple) * multiple)
 
