@@ -1,4 +1,4 @@
-// The flat view: a colored map with its scale, the value under the pointer, and a second picture to wipe over it.
+// The 2D view: a colored map with its scale, the value under the pointer, and a second image for comparison.
 import { colorOf, paint, pickers, ticks } from "./color.js";
 import { depthOf } from "./geometry.js";
 
@@ -16,7 +16,7 @@ export class Picture {
     new ResizeObserver(() => this.result && this.drawScale()).observe($("scalebar"));
   }
 
-  /** Show one view of a result, perhaps with another picture beside it: "left", or a result of SGBM. */
+  /** Show a view of a result, optionally compared with the left image ("left") or a result of SGBM. */
   show(result, range, view, beside) {
     Object.assign(this, { result, range, view, beside });
     paint($("under"), result.width, result.height, pickers[view](result, range));
@@ -58,7 +58,7 @@ export class Picture {
     this.read(inside(x + step * dx, width), inside(y + step * dy, height));
   }
 
-  /** Say what is known about one pixel. */
+  /** Show the values of a pixel. */
   read(x, y) {
     this.at = [x, y];
     const { result } = this;
@@ -83,11 +83,11 @@ export class Picture {
     const { result, view } = this;
     const notes = {
       disparity: "Red is near, blue is far.",
-      confidence: "White is sure, black is a guess.",
+      confidence: "White is high confidence, black is low.",
       check: () => {
         const share = result.occlusion.reduce((sum, hidden) => sum + hidden, 0) / result.occlusion.length;
-        return `Magenta: ${(100 * share).toFixed(1)} % of the pixels are matched differently from the right; `
-          + "most of them are hidden from the right camera.";
+        return `Magenta: ${(100 * share).toFixed(1)} % of the pixels fail the left–right check; `
+          + "most of them are occluded in the right image.";
       },
     };
     $("note").textContent = typeof notes[view] === "string" ? notes[view] : notes[view]();

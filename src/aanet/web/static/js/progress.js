@@ -1,4 +1,4 @@
-// How far a request is: what was sent is known, what matching takes is estimated from earlier ones.
+// Progress of a request; the matching time is estimated from earlier requests.
 
 const $ = (id) => document.getElementById(id);
 
@@ -20,13 +20,13 @@ export class Progress {
     if (!model || !model.seconds_per_megapixel) return;
     try {
       const bitmap = await createImageBitmap(files.left);
-      const suits = Math.min(Math.max(model.upscale_to / bitmap.width, 1), model.max_upscale);
-      const times = Number(scale) || suits;
-      const megapixels = (bitmap.width * bitmap.height * times ** 2) / 1e6;
+      const recommended = Math.min(Math.max(model.upscale_to / bitmap.width, 1), model.max_upscale);
+      const factor = Number(scale) || recommended;
+      const megapixels = (bitmap.width * bitmap.height * factor ** 2) / 1e6;
       this.expected = megapixels * model.seconds_per_megapixel * (check ? 2 : 1) * (1 + this.waiting);
       bitmap.close();
     } catch {
-      this.expected = null; // a kind of image that the browser cannot open; the server may
+      this.expected = null; // an image format that only the server can decode
     }
   }
 
@@ -38,9 +38,9 @@ export class Progress {
   tick() {
     if (this.matching === null) return;
     const seconds = (performance.now() - this.matching) / 1000;
-    const before = this.waiting ? `, ${this.waiting} before you` : "";
+    const before = this.waiting ? `, ${this.waiting} requests ahead` : "";
     const about = this.expected ? ` of about ${Math.max(this.expected, 0.1).toFixed(1)} s` : " s";
-    // Spoken once, then shown only: a screen reader should not read a clock.
+    // The status is set only once, so that screen readers do not read every tick.
     if (!$("progress").dataset.spoken) this.say(`${this.name}: matching${before} …`);
     $("progress").dataset.spoken = "yes";
     $("progress").title = `${seconds.toFixed(1)}${about}`;
