@@ -90,8 +90,8 @@ def test_runs_become_one_scored_file_with_a_card(
     words = " ".join(card.split())
     assert "narrower than 200 pixels are upscaled to that width" in words
     assert "Blurred edges are sharpened" in words
-    assert "surfaces go on as beside it" in words
+    assert "extrapolated at the left border" in words
     assert "1.5 hours" in words
-    assert "averaged over the ends of the parts with the digests `abc, def`" in words
+    assert "averaged over the ends of the parts with the recipe digests `abc, def`" in words
     assert max(len(line) for line in card.splitlines() if not line.startswith("|")) <= 110
     assert card.count("| KITTI 2015") == len(facts["scores"]["stereonet_aa"]["kitti2015"])

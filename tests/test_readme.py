@@ -106,8 +106,8 @@ def test_what_it_says_of_upscaling_and_of_the_small_network_is_on_the_cards() ->
     facts, small = files.facts("aanet"), files.facts("stereonet_aa")
     assert f"in {facts['hours']:g} hours" in words
     assert (
-        f"narrower than {checkpoint.read('aanet').hints.upscale_to} pixels are upscaled for it, at most "
-        f"{MAX_UPSCALE:g}" in words
+        f"narrower than {checkpoint.read('aanet').hints.upscale_to} pixels are upscaled before matching, "
+        f"at most {MAX_UPSCALE:g}" in words
     )
     plain = facts["scores"]["network alone"]["motorcycle"]
     assert f"Motorcycle has {plain['epe']:.2f} and {plain['bad2']:.1f} %" in words
