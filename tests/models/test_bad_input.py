@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork, normalize
 from aanet.ops import (
@@ -164,6 +164,16 @@ def test_features_that_cannot_be_compared(volume: Callable[..., Tensor]) -> None
         features,
         0,
     )
+
+
+def test_bad_tensors_are_input_errors() -> None:
+    features = zeros(1, 2, 3, 4)
+    with pytest.raises(InputError):
+        correlation_volume(features, features, 0)
+    with pytest.raises(InputError):
+        warp_by_disparity(features, -torch.ones(1, 3, 4))
+    with pytest.raises(InputError):
+        normalize(features)
 
 
 def test_warps_that_make_no_sense() -> None:

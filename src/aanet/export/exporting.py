@@ -76,7 +76,7 @@ def export_network(
     )
     stored = simplify(network, half)
     with atomic_path(target) as temporary:
-        beside = temporary.with_suffix(".bin")
+        weights_file = temporary.with_suffix(".bin")
         try:
             observe(f"Writing {spec.name} as {chosen}")
             _writer(chosen)(stored, description, temporary)
@@ -90,10 +90,10 @@ def export_network(
                 reference,
             )
             parity.require()
-            if beside.is_file():
-                beside.replace(target.with_suffix(".bin"))
+            if weights_file.is_file():
+                weights_file.replace(target.with_suffix(".bin"))
         finally:
-            beside.unlink(missing_ok=True)
+            weights_file.unlink(missing_ok=True)
     return Report(target, description, parity, exported.description)
 
 

@@ -163,12 +163,12 @@ def _hidden(
     edge_on = np.array([not surface.seen_by_right for surface in surfaces])
     hidden: Mask = edge_on[owner]
     disparity = disparity + NEARER
-    ask = _may_be_nearer(scene, x, y, disparity, from_right)
+    candidates = _may_be_nearer(scene, x, y, disparity, from_right)
     groups = _groups(scene)
-    ask &= (groups[owner] != groups[:, None]) & ~hidden
-    for index in np.flatnonzero(ask.any(axis=1)).tolist():
+    candidates &= (groups[owner] != groups[:, None]) & ~hidden
+    for index in np.flatnonzero(candidates.any(axis=1)).tolist():
         surface = surfaces[index]
-        (chosen,) = np.nonzero(ask[index] & ~hidden)
+        (chosen,) = np.nonzero(candidates[index] & ~hidden)
         if chosen.size == 0:
             continue
         px, py = x[chosen], y[chosen]

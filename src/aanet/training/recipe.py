@@ -24,7 +24,7 @@ Unit = Literal["epochs", "steps", "minutes"]
 
 @dataclass(frozen=True)
 class TrainedNetworkSpec:
-    """The network to train and what it starts from."""
+    """The network to train and its initial weights."""
 
     name: str
     max_disparity: int = 192

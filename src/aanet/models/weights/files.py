@@ -47,5 +47,5 @@ def facts(name: str) -> dict[str, Any]:
 
 
 def bundled_names() -> list[str]:
-    """The names of the weights that come with the package."""
+    """Return the names of the bundled weights."""
     return sorted(path.stem.replace("-", ":") for path in BUNDLED.glob("*.safetensors"))

@@ -20,7 +20,7 @@ const cloud = new Cloud($("cloud"), (shown, all) => {
 function ready() {
   $("go").disabled = !pair.complete || Boolean(state.abort);
   $("swap").hidden = !pair.files.left && !pair.files.right;
-  if (!state.abort) progress.say(pair.complete ? "Ready." : "Choose a left and a right image.");
+  if (!state.abort) progress.setStatus(pair.complete ? "Ready." : "Choose a left and a right image.");
 }
 
 function fail(error) {
@@ -148,13 +148,13 @@ async function show() {
     cloud.draw();
     return;
   }
-  let beside = $("against").value === "nothing" ? null : $("against").value;
-  if (beside === "sgbm") {
+  let other = $("against").value === "nothing" ? null : $("against").value;
+  if (other === "sgbm") {
     state.sgbm ||= await request(state.sent, "sgbm", "SGBM");
-    beside = state.sgbm || null;
-    if (!beside) $("against").value = "nothing";
+    other = state.sgbm || null;
+    if (!other) $("against").value = "nothing";
   }
-  picture.show(state.result, state.range, view(), beside);
+  picture.show(state.result, state.range, view(), other);
 }
 
 /** Reset the depth sliders, which map 0 … 1 logarithmically to the depth range of the scene. */

@@ -17,14 +17,14 @@ export class Picture {
   }
 
   /** Show a view of a result, optionally compared with the left image ("left") or a result of SGBM. */
-  show(result, range, view, beside) {
-    Object.assign(this, { result, range, view, beside });
+  show(result, range, view, other) {
+    Object.assign(this, { result, range, view, other });
     paint($("under"), result.width, result.height, pickers[view](result, range));
     this.stage.classList.toggle("large", result.width > 600);
-    if (beside === "left") paint($("over"), result.width, result.height, pickers.left(result));
-    else if (beside) paint($("over"), result.width, result.height, pickers[view](beside, range));
-    for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !beside;
-    $("tag-left").textContent = beside === "left" ? "Left image" : "SGBM";
+    if (other === "left") paint($("over"), result.width, result.height, pickers.left(result));
+    else if (other) paint($("over"), result.width, result.height, pickers[view](other, range));
+    for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !other;
+    $("tag-left").textContent = other === "left" ? "Left image" : "SGBM";
     $("tag-right").textContent = `${TITLES[view]}, ${result.model}`;
     this.wipe();
     this.drawScale();
@@ -71,7 +71,7 @@ export class Picture {
     }
     parts.push(`confidence ${result.confidence[i].toFixed(2)}`);
     if (result.occlusion) parts.push(result.occlusion[i] ? "fails the left–right check" : "left and right agree");
-    if (this.beside && this.beside !== "left") parts.push(`SGBM ${this.beside.disparity[i].toFixed(2)} px`);
+    if (this.other && this.other !== "left") parts.push(`SGBM ${this.other.disparity[i].toFixed(2)} px`);
     $("readout").innerHTML = parts.join(" · ");
     const cross = $("cross");
     cross.hidden = false;

@@ -3,7 +3,7 @@
 const $ = (id) => document.getElementById(id);
 
 export class Progress {
-  say(text) {
+  setStatus(text) {
     $("status").textContent = text;
   }
 
@@ -13,7 +13,7 @@ export class Progress {
     this.name = name;
     this.expected = null;
     this.waiting = model ? model.taken : 0;
-    this.say(`${name}: sending the pair …`);
+    this.setStatus(`${name}: sending the pair …`);
     clearInterval(this.timer);
     this.matching = null;
     this.timer = setInterval(() => this.tick(), 200);
@@ -31,7 +31,7 @@ export class Progress {
   }
 
   sent(share) {
-    if (share < 1) this.say(`${this.name}: sending, ${Math.round(100 * share)} %`);
+    if (share < 1) this.setStatus(`${this.name}: sending, ${Math.round(100 * share)} %`);
     else this.matching = performance.now();
   }
 
@@ -41,7 +41,7 @@ export class Progress {
     const before = this.waiting ? `, ${this.waiting} requests ahead` : "";
     const about = this.expected ? ` of about ${Math.max(this.expected, 0.1).toFixed(1)} s` : " s";
     // The status is set only once, so that screen readers do not read every tick.
-    if (!$("progress").dataset.spoken) this.say(`${this.name}: matching${before} …`);
+    if (!$("progress").dataset.spoken) this.setStatus(`${this.name}: matching${before} …`);
     $("progress").dataset.spoken = "yes";
     $("progress").title = `${seconds.toFixed(1)}${about}`;
     $("go").textContent = `Matching … ${seconds.toFixed(1)}${about}`;
@@ -53,6 +53,6 @@ export class Progress {
     $("running").hidden = true;
     $("go").textContent = "Match";
     delete $("progress").dataset.spoken;
-    this.say(text);
+    this.setStatus(text);
   }
 }
