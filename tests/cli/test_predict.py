@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 import aanet.io.atomic
 from aanet.cli.main import app
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.geometry.camera import StereoCamera
 from aanet.io.depth import read_depth
 from aanet.io.disparity import read_disparity
@@ -94,7 +94,7 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
-    with pytest.raises(AanetError, match=r"noise; give a file \(--weights FILE\), or use --model sgbm"):
+    with pytest.raises(UnsupportedError, match=r"give a file \(--weights FILE\), or use --model sgbm"):
         inside(*pair, "-o", tmp_path / "out")
 
 

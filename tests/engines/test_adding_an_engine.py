@@ -18,7 +18,7 @@ from aanet.engines import table
 from aanet.engines.factory import open_engine
 from aanet.engines.table import EngineCard, FileReader, Options
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError, MissingExtraError, UnsupportedError
 from aanet.inference.description import Description
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
@@ -78,12 +78,12 @@ def test_it_opens_networks_weights_and_its_own_files(tmp_path: Path) -> None:
 
 
 def test_errors_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(AanetError, match="The engine must be torch or onnxruntime or toy; got 'toi'"):
+    with pytest.raises(InputError, match="The engine must be torch or onnxruntime or toy; got 'toi'"):
         open_engine("stereonet_aa", engine="toi")
-    with pytest.raises(AanetError, match="The engine toy runs on the cpu; for the device cuda use torch"):
+    with pytest.raises(UnsupportedError, match="toy runs on the cpu; for the device cuda use torch"):
         open_engine("stereonet_aa", weights="random", engine="toy", device="cuda")
     monkeypatch.setitem(table.ENGINES, "toy", EngineCard(package="no_such_package", extra="toys"))
-    with pytest.raises(AanetError, match=r"needs the package no_such_package.*'aanet\[toys\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs the package no_such_package.*'aanet\[toys\]'"):
         open_engine("stereonet_aa", engine="toy")
 
 

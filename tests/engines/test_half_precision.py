@@ -16,7 +16,7 @@ from aanet.engines.openvino import cache, engine, precision
 from aanet.engines.openvino.engine import OpenVINOEngine
 from aanet.engines.openvino.precision import LARGEST_LOSS, choose_precision, predict_motorcycle
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.inference.padding import padding_for
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import Precision
@@ -150,11 +150,11 @@ def network_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, converted) -> 
 
 WORKS = Bf16Support(True, "it works", float32_seconds=2.0, bf16_seconds=1.0)
 SLOW = Bf16Support(True, "it is slow", float32_seconds=1.0, bf16_seconds=2.0)
-BROKEN = Bf16Support(False, "a small trial of it ended with SIGILL")
+BROKEN = Bf16Support(False, "a short probe ended with SIGILL")
 
 
 def guard_says(monkeypatch: pytest.MonkeyPatch, support: Bf16Support) -> None:
-    monkeypatch.setitem(bf16_support._answers, "openvino", support)
+    monkeypatch.setitem(bf16_support._results, "openvino", support)
 
 
 @pytest.mark.parametrize(("loss", "expected"), [(0.0, "bf16"), (0.1, "float32")])
@@ -200,7 +200,7 @@ def test_nothing_is_tried_where_the_guard_says_no(
     if support is SLOW:
         assert ", bf16, cpu" in OpenVINOEngine.from_weights(network_file, precision="bf16").description
     else:
-        with pytest.raises(AanetError, match="OpenVINO here: a small trial of it ended with SIGILL"):
+        with pytest.raises(UnsupportedError, match="OpenVINO here: a short probe ended with SIGILL"):
             OpenVINOEngine.from_weights(network_file, precision="bf16")
 
 

@@ -17,7 +17,7 @@ import aanet
 from aanet.export.exporting import export_network
 from aanet.export.onnx_export import _decomposed, _native
 from aanet.export.parity import MAX_DIFFERENCE
-from aanet.export.recording import deform_conv2d_node, simplified, without_exporters_chatter
+from aanet.export.recording import deform_conv2d_node, quiet_exporters, simplify
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import NetworkSpec
 from aanet.matcher import StereoMatcher
@@ -152,7 +152,7 @@ def test_one_deformable_convolution_for_every_size(translation: object, stride: 
     layer = DeformConv2d(4, 6, stride).eval().requires_grad_(False)
     nn.init.normal_(layer.offset_predictor.weight, std=0.5)
     free = {0: Dim("batch"), 2: 2 * Dim("height", min=2), 3: 2 * Dim("width", min=2)}
-    with torch.no_grad(), using_deform_conv(deform_conv2d_node), without_exporters_chatter():
+    with torch.no_grad(), using_deform_conv(deform_conv2d_node), quiet_exporters():
         program = torch.export.export(layer, (torch.rand(2, 4, 8, 12),), dynamic_shapes=(free,))
         torch.onnx.export(
             program,
@@ -174,7 +174,7 @@ def test_simplifying_changes_no_result_and_not_the_network() -> None:
     before = {key: value.clone() for key, value in network.state_dict().items()}
     left, right = torch.rand(2, 1, 3, 64, 64)
     with torch.no_grad():
-        simple = simplified(network)
+        simple = simplify(network)
         torch.testing.assert_close(
             _disparity(simple, left, right), _disparity(network, left, right), rtol=0, atol=1e-3
         )

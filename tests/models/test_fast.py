@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.aggregation import GuidedAggregation
 from aanet.models.features import FastFeatures, efficientnet
@@ -97,7 +97,7 @@ def test_the_backbone_takes_the_weights_of_the_package_for_it() -> None:
 
 
 def test_only_a_network_with_such_a_backbone_starts_from_imagenet() -> None:
-    with pytest.raises(AanetError, match="aanet has no backbone that was trained on ImageNet"):
+    with pytest.raises(UnsupportedError, match="aanet has no backbone pretrained on ImageNet"):
         zoo.build("aanet", 48, initialization="pretrained")
 
 
@@ -194,7 +194,7 @@ def test_probabilities_around_a_disparity_are_those_of_its_candidates() -> None:
     scores = torch.randn(1, 7, 1, 3, generator=torch.Generator().manual_seed(8))
     probability = torch.softmax(scores, dim=1)
     disparity = torch.tensor([[[0.0, 3.0, 4.25]]])
-    around = probability_around(scores, disparity, reach=1)
+    around = probability_around(scores, disparity, radius=1)
     assert around.shape == (1, 3, 1, 3)
     torch.testing.assert_close(around[0, :, 0, 0], probability[0, [0, 0, 1], 0, 0])  # below zero: repeated
     torch.testing.assert_close(around[0, :, 0, 1], probability[0, 2:5, 0, 1])

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.initialization import initialize_for_matching
 from aanet.models.network import StereoNetwork
@@ -105,10 +105,10 @@ def test_the_papers_initialization_is_not_the_identity() -> None:
 
 @pytest.mark.parametrize("name", ["stereonet", "gcnet", "psmnet", "ganet"])
 def test_networks_without_adaptive_aggregation_refuse_it(name: str) -> None:
-    with pytest.raises(AanetError, match=f"for adaptive aggregation, which {name} does not have"):
+    with pytest.raises(UnsupportedError, match=f"adaptive aggregation, which {name} does not have"):
         zoo.build(name, initialization="matching")
 
 
 def test_an_unknown_initialization_is_named() -> None:
-    with pytest.raises(AanetError, match="must be one of paper, matching, pretrained; it is 'zeros'"):
+    with pytest.raises(InputError, match="must be one of paper, matching, pretrained; got 'zeros'"):
         zoo.build("stereonet_aa", initialization="zeros")

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
 from aanet.models import zoo
 from aanet.models.aggregation import AdaptiveAggregation, GuidedAggregation
 from aanet.models.aggregation.ganet3d import SemiGlobalBlock
@@ -227,7 +227,7 @@ def test_any_multiple_is_a_maximum_disparity_and_others_name_the_nearest(name: s
         match=rf"multiple of {multiple}, .*{5 * multiple + 3}.*: {5 * multiple} or {6 * multiple}\.$",
     ):
         zoo.build(name, 5 * multiple + 3)
-    with pytest.raises(AanetError, match=rf"but 1 was asked for; the nearest allowed: {multiple}\.$"):
+    with pytest.raises(InputError, match=rf"got 1; the nearest allowed: {multiple}\.$"):
         zoo.build(name, 1)
     for hopeless in (0, -multiple):
         with pytest.raises(
@@ -294,7 +294,7 @@ def test_every_network_has_its_figures(name: str) -> None:
     assert card.summary
     assert card.correlates == isinstance(network.cost_volume, CorrelationPyramid)
     assert card.fixed_range == isinstance(network.aggregation, AdaptiveAggregation | GuidedAggregation)
-    assert card.one_graph != any(isinstance(part, SemiGlobalBlock) for part in network.modules())
+    assert card.dynamic_shapes != any(isinstance(part, SemiGlobalBlock) for part in network.modules())
     if card.replaces is not None:
         replaced = zoo.card(card.replaces)
         assert not replaced.fixed_range

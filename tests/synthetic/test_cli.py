@@ -60,7 +60,7 @@ def test_preview_draws_four_pictures_of_each_scene(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["synthesize", "{out}", "--textures", "{out}/none"], "no such folder"),
+        (["synthesize", "{out}", "--textures", "{out}/none"], "does not exist"),
         (["synthesize", "{out}", "--height", "8"], "size"),
         (["synthesize", "{out}", "--max-disparity", "1"], "maximum disparity"),
         (["synthesize", "{file}/below", "-n", "1", *SMALL], "Cannot write"),

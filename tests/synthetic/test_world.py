@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError
+from aanet.errors import AanetError, ReadError
 from aanet.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene
 from aanet.synthetic.camera_effects import MIDDLE_GRAY, CameraEffects, draw_cameras, expose
 from aanet.synthetic.library import Cache, TextureLibrary, flat
@@ -259,7 +259,7 @@ def test_bad_arguments_are_one_sentence(arguments: dict[str, object], message: s
 
 def test_a_folder_without_photographs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing here")
-    with pytest.raises(AanetError, match="found none"):
+    with pytest.raises(ReadError, match="no photographs"):
         SyntheticWorld(textures=tmp_path)
 
 

@@ -45,7 +45,7 @@ def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
     initialization: zoo.Initialization = "matching" if adaptive else "paper"
     network = build_small(name, max_disparity, training_heads=True, initialization=initialization)
     if adaptive:
-        stages.hand_over_temperature(network, stages.MatchingLoss(scales=3))
+        stages.fold_temperature(network, stages.MatchingLoss(scales=3))
     return network, (network.sizes.round_up(48), network.sizes.round_up(96))
 
 

@@ -222,7 +222,7 @@ def test_warnings_and_errors_are_seen(
     page.set_input_files("#right", other)
     page.click("#go")
     page.wait_for_selector("#error:not([hidden])")
-    assert "a rectified pair has one size" in page.inner_text("#error")
+    assert "must have the same size" in page.inner_text("#error")
     assert page.is_enabled("#go")
 
 

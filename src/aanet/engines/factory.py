@@ -1,4 +1,4 @@
-"""From what a user asks for to the engine that runs it; torch is loaded only where it is needed."""
+"""Opening the engine for a model, weights and options; torch is imported only if it is needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from aanet.engines.bf16_support import bf16_support
 from aanet.engines.exported import open_exported
 from aanet.engines.table import ENGINES, Options, exported_suffixes, network_engines, require_engine
-from aanet.errors import AanetError, UnsupportedError
+from aanet.errors import InputError, UnsupportedError
 from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
 
@@ -32,32 +32,33 @@ def open_engine(
     device: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """Return what computes the disparities; the arguments are those of `StereoMatcher`."""
+    """Open the engine that computes the disparities; the arguments are those of `StereoMatcher`."""
     card = None if engine is None else require_engine(engine)
     if precision not in PRECISIONS:
-        raise AanetError(f"The precision must be {' or '.join(PRECISIONS)}; got {precision!r}.")
+        raise InputError(f"The precision must be {' or '.join(PRECISIONS)}; got {precision!r}.")
     options = Options(cast(Precision, precision), max_disparity, device, threads)
     if isinstance(model, str | os.PathLike) and Path(model).suffix in exported_suffixes():
         return _open_file(Path(model), weights, engine, options)
     if card is not None and card.from_network is None:
-        raise AanetError(
-            f"The engine {engine} runs {' and '.join(card.reads)} files; write one with `aanet export`."
+        raise UnsupportedError(
+            f"The engine {engine} only runs {' and '.join(card.reads)} files; write one with `aanet export`."
         )
     if model == "sgbm":
         from aanet.engines.sgbm import SgbmEngine
 
         if weights is not None or engine is not None or device not in (None, "cpu") or precision == "bf16":
             raise UnsupportedError(
-                "sgbm is OpenCV's own: weights, engine, device and precision do not apply; leave them out."
+                "sgbm runs in OpenCV, so that weights, engine, device and precision do not apply; "
+                "leave them out."
             )
         return SgbmEngine(max_disparity or 192)
     candidates = [engine] if engine is not None else fitting_engines(device)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
-    _ask_about_bf16(candidates[0], precision, device, from_file)
+    _probe_bf16(candidates[0], precision, device, from_file)
     opened = _open_first(candidates, find_source(model, weights, max_disparity), options)
     name = opened.spec.name
     if weights not in (None, "random") and model not in (None, name):
-        raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
+        raise UnsupportedError(f"{weights} contains weights of {name}, not of {model}; leave the model out.")
     return opened
 
 
@@ -68,19 +69,22 @@ def _open_file(
     runner = exported_suffixes()[path.suffix]
     card = require_engine(runner)
     if options.precision == "bf16" and card.reads[path.suffix].bf16 and card.bf16 is not None:
-        bf16_support(card.bf16)  # before it is loaded
+        bf16_support(card.bf16)  # before the library is imported
     if weights is not None or engine not in (None, runner) or options.device not in (None, "cpu"):
-        raise AanetError(f"{path} holds its weights and runs on {runner} on the cpu; leave the rest out.")
+        raise UnsupportedError(
+            f"{path} contains its weights and runs on {runner} on the cpu; leave out weights, engine and "
+            "device."
+        )
     exported = open_exported(path, options)
     if options.max_disparity not in (None, exported.spec.max_disparity):
-        raise AanetError(
-            f"{path} searches {exported.spec.max_disparity} pixels, not {options.max_disparity}."
+        raise UnsupportedError(
+            f"{path} has a maximum disparity of {exported.spec.max_disparity}, not {options.max_disparity}."
         )
     return exported
 
 
-def _ask_about_bf16(engine: str, precision: str, device: str | None, from_file: bool) -> None:
-    """Where bf16 may be used, learn of broken AMX while it can be switched off: before the library loads."""
+def _probe_bf16(engine: str, precision: str, device: str | None, from_file: bool) -> None:
+    """If bf16 may be used, probe it before the library is imported, while broken AMX can be disabled."""
     card = ENGINES[engine]
     may_be_used = precision == "bf16" or (precision == "auto" and from_file and card.auto_bf16)
     if may_be_used and card.bf16 is not None and device in (None, "cpu"):
@@ -90,10 +94,12 @@ def _ask_about_bf16(engine: str, precision: str, device: str | None, from_file: 
 def find_source(
     model: Model | None, weights: str | os.PathLike[str] | None, max_disparity: int | None
 ) -> Path | StereoNetwork:
-    """Return the file or the network that is meant; the arguments are those of `StereoMatcher`."""
+    """Return the weights file or the network to run; the arguments are those of `StereoMatcher`."""
     if model is not None and not isinstance(model, str | os.PathLike):
         if max_disparity not in (None, model.max_disparity):
-            raise AanetError(f"The network searches {model.max_disparity} pixels, not {max_disparity}.")
+            raise UnsupportedError(
+                f"The network has a maximum disparity of {model.max_disparity}, not {max_disparity}."
+            )
         return model
     name = "aanet" if model is None else str(model)
     if weights == "random":
@@ -109,15 +115,15 @@ def find_source(
         from aanet.models import zoo
 
         title = zoo.card(name.split(":")[0]).title
-        raise AanetError(
-            f"No trained weights of {title} ({name}) come with this version, and without them a network "
-            "predicts noise; give a file (--weights FILE), or use --model sgbm, which needs none."
+        raise UnsupportedError(
+            f"This version has no bundled weights for {title} ({name}); give a file (--weights FILE), or use "
+            "--model sgbm, which needs no weights."
         )
     return bundled
 
 
 def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Options) -> Engine:
-    """Open the first engine that can run the network; the next ones are its fallbacks."""
+    """Open the first engine that can run the network; the others are fallbacks."""
     reason = ""
     for name in candidates:
         card = require_engine(name)
@@ -144,7 +150,7 @@ def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Op
 
 
 def fitting_engines(device: str | None = None) -> list[str]:
-    """The engines that can be used here, the fastest first; where there is a GPU, those that run on it."""
+    """Return the installed engines, fastest first; with a GPU, only those that run on it."""
     installed = [name for name in network_engines() if ENGINES[name].installed]
     if device not in (None, "cpu") or (device is None and _has_gpu()):
         return [name for name in installed if ENGINES[name].any_device]
@@ -152,7 +158,7 @@ def fitting_engines(device: str | None = None) -> list[str]:
 
 
 def _has_gpu() -> bool:
-    if not shutil.which("nvidia-smi"):  # without a driver there is no need to load torch
+    if not shutil.which("nvidia-smi"):  # avoids importing torch on machines without a driver
         return False
     import torch
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError, UnsupportedError
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.synthetic.heap import keep_freed_memory
@@ -76,12 +76,12 @@ class Trainer:
         """Continue from the last checkpoint in a run's folder."""
         found = checkpoints(folder / "checkpoints")
         if not found:
-            raise AanetError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
+            raise ReadError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
         checkpoint = load_checkpoint(found[-1], self.recipe.network.name)
         try:
             self.network.load_state_dict(checkpoint.weights)
         except RuntimeError as error:
-            raise AanetError(f"{found[-1]} does not fit the network that the recipe describes.") from error
+            raise UnsupportedError(f"{found[-1]} does not fit the network of the recipe.") from error
         state = checkpoint.state
         self.step = checkpoint.step
         self.stage_index = state["stage"]
@@ -167,7 +167,7 @@ class Trainer:
         before = self.recipe.stage[self.stage_index - 1]
         matched_first = before.trains == "features" and self.recipe.network.initialization == "matching"
         if matched_first and self.matching_loss is not None:
-            stages.hand_over_temperature(self.network, self.matching_loss)
+            stages.fold_temperature(self.network, self.matching_loss)
         self.average = self._new_average()  # starts anew in every stage
 
     def _set_up(self, stage: StageSpec) -> Stepper:
@@ -179,9 +179,9 @@ class Trainer:
             stages.freeze_batch_norm(module)
         parts = stage.accumulate * self.fabric.world_size
         if stage.batch % parts:
-            raise AanetError(
-                f"stage {stage.name!r}: {self.fabric.world_size} processes cannot share a batch of "
-                f"{stage.batch} pairs in {stage.accumulate} parts."
+            raise UnsupportedError(
+                f"stage {stage.name!r}: a batch of {stage.batch} pairs cannot be split evenly into "
+                f"{stage.accumulate} parts for each of {self.fabric.world_size} processes."
             )
         source = self.sources[self.stage_index]
         self.progress.epoch_pairs = len(source)
@@ -213,7 +213,7 @@ class Trainer:
         self.skipped += 1
         self.reporter.say(f"step {self.step} skipped, its loss is not finite: {', '.join(result.names)}")
         if self.skipped >= MAX_NON_FINITE:
-            raise AanetError(
+            raise InputError(
                 f"The loss was not finite in {self.skipped} steps, the last time for "
                 f"{', '.join(result.names)}; a lower learning rate or gradient clipping may help."
             )
