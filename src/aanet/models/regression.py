@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from aanet.ops.precision import at_least_float32
-
-Regression = Literal["soft_argmin", "peak"]
 
 SHARPENING = 5.0  # how much more the peak counts than in equation 7 when it is looked for
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aanet.errors import AanetError
-from aanet.models.regression import Regression
 from aanet.training.schema import build, closest
 
 if sys.version_info >= (3, 11):
@@ -30,7 +29,7 @@ class TrainedNetworkSpec:
     max_disparity: int = 192
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
     # Equation 7, or its highest peak only; default: as in `start_from`, else the network's own.
-    regression: Regression | None = None
+    regression: Literal["soft_argmin", "peak"] | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
 
