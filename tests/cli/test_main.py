@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_every_command_explains_itself(path: tuple[str, ...], monkeypatch: pytes
     assert "bool" not in long.output  # flags take no value
     # Prose fills its lines: a paragraph is broken where the next word does not fit, not as in the source.
     lines = [line.strip() for line in long.output.splitlines() if not line.startswith(("╭", "│", "╰"))]
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         if line and following:
             assert len(line) + len(following.split()[0]) > 76
 

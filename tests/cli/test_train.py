@@ -123,11 +123,26 @@ def test_a_missing_recipe_is_reported_before_torch_is_imported() -> None:
     assert result.stdout.strip().endswith("False")
 
 
+def test_bf16_is_tested_before_torch_is_imported(recipe: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import aanet.engines.bf16_support as bf16\n"
+        "from aanet.cli.train import train\n"
+        "def note(library): print(library, 'torch' in sys.modules); sys.exit()\n"
+        "bf16.bf16_support = note\n"
+        "train(Path(sys.argv[1]), overrides=['run.precision=bf16-mixed'])\n"
+    )
+    command = [sys.executable, "-c", code, str(recipe)]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert result.stdout.split() == ["torch", "False"]
+
+
 def test_a_run_is_not_overwritten_and_can_be_resumed(recipe: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert "wrote" in invoke("train", recipe, "--output", out)
     assert (out / "weights.safetensors").is_file()
-    with pytest.raises(AanetError, match="already contains a run.*--resume"):
+    with pytest.raises(AanetError, match=r"already contains a run.*--resume"):
         invoke("train", recipe, "--output", out)
     more = ("--resume", "--set", "stage.1.steps=7", "--set", "run.log_steps=1")
     (rest,) = json.loads(invoke("train", recipe, "--output", out, "--dry-run", "--json", *more))["stages"]

@@ -111,7 +111,7 @@ def find_source(
         title = zoo.card(name.split(":")[0]).title
         raise AanetError(
             f"No trained weights of {title} ({name}) come with this version, and without them a network "
-            "predicts noise; give a file (--weights FILE), or use --model sgbm, which needs none."
+            "predicts noise; give a weight file as the model, or use sgbm, which needs none."
         )
     return bundled
 

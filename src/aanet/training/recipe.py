@@ -19,6 +19,7 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
 
 Unit = Literal["epochs", "steps", "minutes"]
+Regression = Literal["soft_argmin", "peak"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class TrainedNetworkSpec:
     max_disparity: int = 192
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
     # Equation 7, or its highest peak only; default: as in `start_from`, else the network's own.
-    regression: Literal["soft_argmin", "peak"] | None = None
+    regression: Regression | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
 
