@@ -66,18 +66,19 @@ def test_a_dry_run_summarizes_the_run_and_writes_nothing(
 
 
 def test_a_dry_run_as_json_has_the_whole_recipe_and_the_estimates(recipe: Path) -> None:
-    changes = ("stage.0.steps=30", "stage.1={crop=[32,48], batch=2, learning_rate=1e-3, epochs=10}")
-    options = [word for change in changes for word in ("--set", change)]
-    facts = json.loads(invoke("train", recipe, "--dry-run", "--json", *options))
+    common = "crop=[32,48], batch=2, learning_rate=1e-3"
+    stages = f"stage=[{{{common}, steps=30}}, {{{common}, epochs=10}}, {{{common}, minutes=5}}]"
+    facts = json.loads(invoke("train", recipe, "--dry-run", "--json", "--set", stages))
     assert facts["manifest"]["recipe"]["stage"][0]["steps"] == 30
     assert facts["parameters"]["aggregation"] > 0
-    assert facts["data"] == {"folder": 2}
-    first, second = facts["stages"]
+    assert facts["data"] == [{"name": "folder", "pairs": 2}]
+    first, second, third = facts["stages"]
     assert first["steps"] == 30
     assert second["steps"] == 10  # epochs of 2 pairs in batches of 2
     for stage in (first, second):
         assert stage["minutes"] == pytest.approx(stage["steps"] * stage["seconds_per_step"] / 60)
-    assert facts["minutes"] == pytest.approx(first["minutes"] + second["minutes"])
+    assert third["minutes"] == 5
+    assert facts["minutes"] == pytest.approx(first["minutes"] + second["minutes"] + 5)
     assert facts["peak_memory_bytes"] > 1e7
     with pytest.raises(AanetError, match="--dry-run"):
         invoke("train", recipe, "--json")

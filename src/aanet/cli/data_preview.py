@@ -48,7 +48,7 @@ def preview(
 ) -> None:
     """Draw synthetic scenes as one image.
 
-    Each row shows both views, the disparity, and in red the pixels that are occluded in the right view.
+    Each row shows both views, the disparity, and in red the pixels that the right camera does not see.
 
     Example: aanet data preview -n 4 -o preview.png
     """

@@ -31,7 +31,8 @@ def stats(
 ) -> None:
     """Print statistics of a dataset's ground truth.
 
-    They are the image sizes, a histogram of the disparities, and the shares of known and occluded pixels.
+    The output has the image sizes, a histogram of the disparities, and the shares of known and occluded
+    pixels.
 
     Example: aanet data stats sceneflow data/sceneflow --limit 50
     """

@@ -45,7 +45,7 @@ def synthesize(
 ) -> None:
     """Render synthetic pairs and write them in the layout of Scene Flow.
 
-    Each pair has exact disparity maps of both views, so that it can be read as the dataset sceneflow.
+    Each pair comes with exact disparity maps of both views. The folder can be read as the dataset sceneflow.
 
     Example: aanet data synthesize -n 1000 -o data/synthetic
     """

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from aanet.cli.console import shows_progress
 from aanet.cli.options import (
+    ANY_MODEL,
     MATCHING,
     Dataset,
     DatasetOptions,
@@ -42,7 +43,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help="A bundled model, a weight file, an exported file, or sgbm. May be repeated.",
+            help=f"{ANY_MODEL} May be repeated.",
             show_default="aanet",
             rich_help_panel=MATCHING,
         ),

@@ -13,6 +13,7 @@ from aanet.errors import WriteError
 
 # Titles under which the help groups options.
 MATCHING, COMPUTATION = "Matching", "Computation"
+ANY_MODEL = "A bundled model, a weight file, an exported file, or sgbm."
 
 
 def _complete_dataset(incomplete: str) -> list[str]:
@@ -49,7 +50,11 @@ SceneDisparity = Annotated[
 ]
 Textures = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Folder of photographs.", show_default="generated textures"),
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of photographs to use as textures.",
+        show_default="generated textures",
+    ),
 ]
 
 MaxDisparity = Annotated[

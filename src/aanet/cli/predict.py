@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from aanet import outputs
 from aanet.cli.console import shows_progress
 from aanet.cli.options import (
+    ANY_MODEL,
     COMPUTATION,
     MATCHING,
     Engine,
@@ -66,7 +67,7 @@ def predict(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="A bundled model, a weight file, an exported file, or sgbm.",
+            help=ANY_MODEL,
             show_default="aanet",
             rich_help_panel=MATCHING,
         ),

@@ -7,15 +7,13 @@ from typing import Annotated
 import typer
 
 from aanet.cli.console import track
-from aanet.cli.options import Dataset, JsonOutput, Overwrite, Root, Split, refuse_existing
+from aanet.cli.options import ANY_MODEL, Dataset, JsonOutput, Overwrite, Root, Split, refuse_existing
 
 
 def pseudo_label(
     dataset: Dataset,
     root: Root,
-    model: Annotated[
-        str, typer.Option(metavar="MODEL", help="A bundled model, a weight file, or sgbm.")
-    ] = "aanet",
+    model: Annotated[str, typer.Option(metavar="MODEL", help=ANY_MODEL)] = "aanet",
     split: Split = None,
     max_difference: Annotated[
         float,

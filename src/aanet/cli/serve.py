@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import typer
 
+from aanet.cli.options import ANY_MODEL
 from aanet.errors import InputError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -37,8 +38,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help="A bundled model, a weight file, an exported file, or sgbm. May be repeated; the first one "
-            "is the default.",
+            help=f"{ANY_MODEL} May be repeated; the first one is the default.",
             show_default="all bundled models, and sgbm",
         ),
     ] = None,

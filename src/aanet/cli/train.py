@@ -87,12 +87,12 @@ def train(
     if resume:
         trainer.resume(folder)
     if dry_run:
-        _try(trainer, as_json)
+        _print_dry_run(trainer, as_json)
     else:
         trainer.run()
 
 
-def _try(trainer: Trainer, as_json: bool) -> None:
+def _print_dry_run(trainer: Trainer, as_json: bool) -> None:
     import json
 
     from rich.console import Console
@@ -101,5 +101,7 @@ def _try(trainer: Trainer, as_json: bool) -> None:
 
     with Console(stderr=True).status(f"Training {STEPS} steps of each stage"):
         result = dry_run(trainer)
+    if trainer.stopping:
+        raise typer.Exit(130)
     if trainer.fabric.is_global_zero:
         print(json.dumps(result.as_dict(), indent=2) if as_json else "\n".join(result.lines()))

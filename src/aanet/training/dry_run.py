@@ -17,7 +17,18 @@ from aanet.training.reporting import Report, Reporter
 from aanet.training.schedules import Progress
 from aanet.training.trainer import Trainer
 
-STEPS = 2  # of every stage; the first one also pays for start-up and is not used in the estimate
+STEPS = 2  # of every stage; the first one includes start-up, so only the second one is used in the estimate
+
+
+@dataclass(frozen=True)
+class PairCount:
+    """How many pairs of a dataset are used."""
+
+    name: str
+    pairs: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.pairs:,} pairs)"
 
 
 @dataclass(frozen=True)
@@ -46,8 +57,8 @@ class DryRun:
 
     manifest: dict[str, Any]
     parameters: dict[str, int]  # of each part of the network
-    data: dict[str, int]  # pairs of each dataset
-    validation: dict[str, int]
+    data: list[PairCount]
+    validation: list[PairCount]
     device: str
     processes: int
     stages: list[StageEstimate]
@@ -76,8 +87,8 @@ class DryRun:
             f"            {parts}",
             f"Start       {network['start_from'] or network['initialization'] + ' initialization'}, "
             f"seed {recipe['seed']}",
-            f"Data        {_counts(self.data)}",
-            f"Validation  {_counts(self.validation) or 'none'}",
+            f"Data        {', '.join(map(str, self.data))}",
+            f"Validation  {', '.join(map(str, self.validation)) or 'none'}",
             f"Device      {self.device}, {run['precision']}, {self.processes} "
             f"{'process' if self.processes == 1 else 'processes'}, {run['workers']} data workers each",
             "Stages",
@@ -106,9 +117,10 @@ def dry_run(trainer: Trainer) -> DryRun:
     resumed, progress = trainer.stage_index, replace(trainer.progress)
     recorder = _Recorder(trainer)
     trainer.reporter = recorder
-    validation = {
-        each.name: min(each.limit or len(each.source), len(each.source)) for each in trainer.validation_sets
-    }
+    validation = [
+        PairCount(each.name, min(each.limit or len(each.source), len(each.source)))
+        for each in trainer.validation_sets
+    ]
     trainer.validation_sets = [replace(each, limit=1) for each in trainer.validation_sets]
     trainer.run(steps_per_stage=STEPS)
     estimates = []
@@ -122,7 +134,7 @@ def dry_run(trainer: Trainer) -> DryRun:
             name: sum(parameter.numel() for parameter in part.parameters())
             for name, part in trainer.network.named_children()
         },
-        data={source.name: len(source) for source in trainer.sources[0].datasets},
+        data=[PairCount(source.name, len(source)) for source in trainer.sources[0].datasets],
         validation=validation,
         device=str(trainer.fabric.device),
         processes=trainer.fabric.world_size,
@@ -135,7 +147,7 @@ def dry_run(trainer: Trainer) -> DryRun:
 def _estimate(stage: StageSpec, before: Progress, reports: list[Report]) -> StageEstimate:
     """Estimate the rest of a stage from its progress before the dry run and the reports of the steps."""
     start = reports[-2].minutes if len(reports) > 1 else before.minutes
-    seconds = 60 * (reports[-1].minutes - start)
+    seconds = max(60 * (reports[-1].minutes - start), 1e-6)
     left = stage.length - before.done(stage)  # in the unit of the stage
     steps = {"steps": left, "epochs": left * before.epoch_pairs / stage.batch, "minutes": 60 * left / seconds}
     count = math.ceil(steps[stage.unit])
@@ -152,10 +164,6 @@ def _peak_memory(device: torch.device) -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak  # the unit differs
-
-
-def _counts(pairs: dict[str, int]) -> str:
-    return ", ".join(f"{name} ({count:,} pairs)" for name, count in pairs.items())
 
 
 def _duration(minutes: float) -> str:
