@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aanet.cli.console import shows_progress
+from aanet.cli.console import shows_progress, status
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
@@ -178,8 +178,6 @@ def _scaling(
 ) -> None:
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from aanet.benchmark.inference import conditions
     from aanet.benchmark.scaling import exponent, markdown, measure_scaling, plot_scaling
     from aanet.models import zoo
@@ -188,8 +186,8 @@ def _scaling(
     if engine not in network_engines():
         known = " or ".join(network_engines())
         raise InputError(f"The cost against size is measured on {known}, not on {engine!r}.")
-    with Console(stderr=True, quiet=as_json).status("measuring") as status:
-        points = measure_scaling(name, engine, rounds, observe=status.update)
+    with status("Measuring") as shown:
+        points = measure_scaling(name, engine, rounds, observe=shown.update)
     text = json.dumps([asdict(point) for point in points], indent=2)
     if report is not None:
         _write_report(report, markdown(points), text)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.status import Status
 
 T = TypeVar("T")
 
@@ -36,6 +37,11 @@ def _substitute(error: UnicodeError) -> tuple[str, int]:
 def shows_progress() -> bool:
     """Whether stderr is a terminal; rich's `is_terminal` is also true where colors are forced."""
     return sys.stderr.isatty()
+
+
+def status(message: str) -> Status:
+    """Show a spinner with a message on a terminal, while the returned context is open."""
+    return Console(stderr=True, quiet=not shows_progress()).status(message)
 
 
 @contextmanager

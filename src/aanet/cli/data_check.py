@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from aanet.cli.console import status
 from aanet.cli.options import Dataset, JsonOutput, Root
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def check(
 
     from aanet.data.layout_check import check_layout
 
-    with Console(stderr=True).status(f"Checking {root}"):
+    with status(f"Checking {root}"):
         report = check_layout(dataset, root)
     if as_json:
         facts = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aanet.cli.console import status
 from aanet.cli.options import JsonOutput
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ def demo(
 
     Example: aanet demo -o out/demo
     """
-    from rich.console import Console
-
     from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
     from aanet.io.images import write_image
     from aanet.matcher import StereoMatcher
@@ -46,9 +45,9 @@ def demo(
     sample = motorcycle()
     names = ["sgbm", *sorted(bundled_names(), key=lambda name: (name == "aanet", name))]  # the default last
     results = {}
-    with Console(stderr=True).status("") as status:
+    with status("Matching") as shown:
         for name in names:
-            status.update(f"Matching with {name}; the first time, a network is converted")
+            shown.update(f"Matching with {name}; the first time, a network is converted")
             results[name] = StereoMatcher(name)(sample.left, sample.right, calibration=MOTORCYCLE_CAMERA)
     scores = {name: _score(result, sample) for name, result in results.items()}
     best = names[-1]

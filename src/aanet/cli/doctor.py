@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from aanet.cli.console import status
 from aanet.cli.options import JsonOutput
 
 CPU_FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_vnni", "asimd", "bf16")
@@ -19,7 +20,7 @@ CPU_FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_vnni", "asimd
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report; `ok` is None for a mere statement."""
+    """One line of the report; `ok` is None where nothing is tested."""
 
     what: str
     found: str
@@ -33,7 +34,7 @@ def doctor(as_json: JsonOutput = False) -> None:
 
     Example: aanet doctor
     """
-    with Console(stderr=True).status("Examining and testing the installation"):
+    with status("Examining and testing the installation"):
         bf16 = _bf16()  # first: broken AMX can only be disabled before the libraries are imported
         sections = {
             "Versions": _versions(),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import status
 from aanet.cli.options import JsonOutput, Overwrite, refuse_existing
 from aanet.errors import InputError
 
@@ -76,9 +77,7 @@ def export(
         raise InputError("--height and --width must be given together, or neither of them for any size.")
     size = None if height is None or width is None else (height, width)
     refuse_existing(overwrite, *_files(output))
-    from rich.console import Console
-
-    with Console(stderr=True).status("Loading the network") as status:
+    with status("Loading the network") as shown:
         from aanet.export.exporting import export_network
         from aanet.export.sources import open_network
 
@@ -91,7 +90,7 @@ def export(
             deform=deform,
             size=size,
             half=half,
-            observe=status.update,
+            observe=shown.update,
         )
     if as_json:
         typer.echo(json.dumps(_as_dict(report), indent=2))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import status
 from aanet.cli.options import Overwrite, refuse_existing
 from aanet.errors import InputError
 
@@ -51,9 +52,7 @@ def figure(
     """
     pixels = [_pixel(text) for text in at or []]
     refuse_existing(overwrite, output)
-    from rich.console import Console
-
-    with Console(stderr=True).status("Matching"):
+    with status("Matching"):
         from aanet.engines.torch import TorchEngine
         from aanet.evaluation.sampling_points import example_pixels, sampling_points
         from aanet.export.sources import open_network

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aanet import outputs
-from aanet.cli.console import shows_progress
+from aanet.cli.console import shows_progress, status
 from aanet.cli.options import (
     ANY_MODEL,
     COMPUTATION,
@@ -194,7 +194,7 @@ def predict(
         },
     )
     calibration = _calibration(calib, calib_right, meters_per_unit)
-    with Console(stderr=True).status("Opening the model; the first time, it is converted"):
+    with status("Opening the model; the first time, it is converted"):
         from aanet.matcher import StereoMatcher
 
         matcher = StereoMatcher(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import status
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,11 +96,9 @@ def train(
 def _print_dry_run(trainer: Trainer, as_json: bool) -> None:
     import json
 
-    from rich.console import Console
-
     from aanet.training.dry_run import STEPS, dry_run
 
-    with Console(stderr=True).status(f"Training {STEPS} steps of each stage"):
+    with status(f"Training {STEPS} steps of each stage"):
         result = dry_run(trainer)
     if trainer.stopping:
         raise typer.Exit(130)
