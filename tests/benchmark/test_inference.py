@@ -69,15 +69,15 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     arguments = (
         "benchmark stereonet_aa --engines baseline,torch --height 64 --width 96 --rounds 1 --no-memory"
     )
-    files = ["--report", str(tmp_path / "t.md"), "--picture", str(tmp_path / "p.png")]
+    files = ["--output", str(tmp_path)]
     result = CliRunner().invoke(app, [*arguments.split(), *files, "--json"])
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert [row["engine"] for row in facts["measurements"]] == ["baseline", "torch"]
     assert all(row["median_s"] > 0 for row in facts["measurements"])
     assert "64×96" in facts["conditions"]
-    assert "| stereonet_aa | torch |" in (tmp_path / "t.md").read_text()
-    assert (tmp_path / "p.png").stat().st_size > 10_000
+    assert "| stereonet_aa | torch |" in (tmp_path / "report.md").read_text()
+    assert (tmp_path / "chart.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(

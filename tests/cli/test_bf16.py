@@ -76,7 +76,7 @@ def test_with_broken_amx_the_default_is_float32_and_bf16_is_had_by_name(
         request.getfixturevalue(f"{engine}_bf16")
     network, cache = tmp_path / "network.safetensors", tmp_path / "cache"
     checkpoint.save(matching_network(24), network)
-    wish = ("--weights", network, "--engine", engine, "--precision", precision, "-o", tmp_path / "out")
+    wish = ("--model", network, "--engine", engine, "--precision", precision, "-o", tmp_path / "out")
     # bf16 would be refused if the library had been loaded before the guard was asked.
     done = run(DIES_WITH_AMX, "predict", *pair, *wish, "--json", cache=cache)
     assert (done.returncode, done.stderr) == (0, "")

@@ -62,7 +62,7 @@ def test_check_as_json(tmp_path: Path) -> None:
 
 def test_stats_print_a_histogram_and_draw_it(tmp_path: Path) -> None:
     layouts.folder(tmp_path / "data")
-    text = run("stats", "folder", tmp_path / "data", "--picture", tmp_path / "histogram.png")
+    text = run("stats", "folder", tmp_path / "data", "--output", tmp_path / "histogram.png")
     assert "folder, split all: 3 of 3 pairs read" in text
     assert "24×40 (3)" in text
     rows = [line for line in text.splitlines() if " – " in line]

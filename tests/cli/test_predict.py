@@ -82,7 +82,7 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
     checkpoint.save(network, tmp_path / "w.safetensors")
     options = ["--engine", "openvino", "--save", "disparity.npy", "--json", "-o", tmp_path / "out"]
     command = [sys.executable, "-c", NO_SOCKETS]
-    done = run(*pair, "--weights", tmp_path / "w.safetensors", *options, command=command)
+    done = run(*pair, "--model", tmp_path / "w.safetensors", *options, command=command)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["model"] == "stereonet_aa"
@@ -94,7 +94,7 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
-    with pytest.raises(UnsupportedError, match=r"give a file \(--weights FILE\), or use --model sgbm"):
+    with pytest.raises(UnsupportedError, match="give a weight file as the model"):
         inside(*pair, "-o", tmp_path / "out")
 
 

@@ -13,6 +13,7 @@ from aanet.cli.main import app
 from aanet.errors import AanetError
 from aanet.evaluation.sampling_points import adaptive_layers, draw_points, example_pixels, sampling_points
 from aanet.io.images import read_image, write_image
+from aanet.models.weights import checkpoint
 from helpers.small_networks import build_small
 
 SIZE = (72, 144)
@@ -101,13 +102,14 @@ def test_the_command_writes_the_picture(tmp_path: Path) -> None:
         write_image(tmp_path / f"{side}.png", image)
     files = [str(tmp_path / "left.png"), str(tmp_path / "right.png")]
     target = tmp_path / "points.png"
-    common = ["--model", "stereonet_aa", "--weights", "random", "-o", str(target)]
+    checkpoint.save(build_small("stereonet_aa", 48), tmp_path / "untrained.safetensors")
+    common = ["--model", str(tmp_path / "untrained.safetensors"), "-o", str(target)]
     result = CliRunner().invoke(app, ["figure", *files, *common, "--at", "70,34", "--at", "20,30"])
     assert result.exit_code == 0, result.output
     assert "70,34: 18 points, the farthest" in result.stdout
     red = (read_image(target).astype(int) - (230, 25, 25)).__abs__().sum(axis=2) < 60
     assert red.sum() > 20
-    wrong = CliRunner().invoke(app, ["figure", *files, *common, "--at", "left"])
+    wrong = CliRunner().invoke(app, ["figure", *files, *common, "--overwrite", "--at", "left"])
     assert isinstance(wrong.exception, AanetError)
     assert "X,Y" in str(wrong.exception)
 

@@ -91,7 +91,7 @@ def test_it_is_measured() -> None:
 
 def test_it_is_exported_with_its_figures(tmp_path: Path) -> None:
     target = tmp_path / "toy.pt2"
-    command = ("export", "toy", "--weights", "random", "--max-disparity", 24, "-o", target)
+    command = ("export", "toy", "--random-weights", "--max-disparity", 24, "-o", target)
     with pytest.raises(UnsupportedError, match="toy can only be exported for a fixed image size"):
         run(*command)
     report = json.loads(run(*command, "--height", 32, "--width", 48, "--json"))

@@ -11,13 +11,19 @@ from torch import nn
 from aanet.errors import AanetError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
-from aanet.models.regression import Regression
 from aanet.models.weights import checkpoint
 from aanet.training import stages
 from aanet.training.environment import prepare_network
 from aanet.training.losses import MatchingLoss
 from aanet.training.optimizer import make_optimizer, set_learning_rate
-from aanet.training.recipe import DataSpec, OptimizerSpec, Recipe, StageSpec, TrainedNetworkSpec
+from aanet.training.recipe import (
+    DataSpec,
+    OptimizerSpec,
+    Recipe,
+    Regression,
+    StageSpec,
+    TrainedNetworkSpec,
+)
 from aanet.training.transfer import start_from, without_training_heads
 
 SIZE = (48, 96)

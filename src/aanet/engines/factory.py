@@ -116,8 +116,8 @@ def find_source(
 
         title = zoo.card(name.split(":")[0]).title
         raise UnsupportedError(
-            f"This version has no bundled weights for {title} ({name}); give a file (--weights FILE), or use "
-            "--model sgbm, which needs no weights."
+            f"This version has no bundled weights for {title} ({name}); give a weight file as the model, or "
+            "use sgbm, which needs no weights."
         )
     return bundled
 

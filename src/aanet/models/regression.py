@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from aanet.ops.precision import at_least_float32
-
-Regression = Literal["soft_argmin", "peak"]
 
 SHARPENING = 5.0  # factor of the scores when the highest peak is located
 

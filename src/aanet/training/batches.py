@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from aanet.data import transforms
-from aanet.data.datasets import Mixed, PairSource, open_dataset
+from aanet.data.datasets import Mixed, PairSource, StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError, InputError
+from aanet.errors import AanetError, InputError, ReadError
 from aanet.synthetic import SyntheticWorld, prepare_worker
 from aanet.training.losses import Truth
 from aanet.training.recipe import AugmentationSpec, DataSpec
@@ -48,7 +48,19 @@ def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> Pa
             length=spec.length,
             kinds=spec.kinds,
         )
-    return open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
+    dataset = open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
+    if spec.pseudo_labels:
+        _require_pseudo_labels(dataset)
+    return dataset
+
+
+def _require_pseudo_labels(dataset: StereoDataset) -> None:
+    missing = [pair.pseudo for pair in dataset.pairs if not pair.pseudo.is_file()]
+    if missing:
+        raise ReadError(
+            f"{len(missing)} of {len(dataset)} pairs of {dataset.name} have no pseudo ground truth, for "
+            f"example {missing[0]}; create it with `aanet pseudo-label`."
+        )
 
 
 def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity: int) -> Mixed:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aanet.errors import InputError, ReadError
-from aanet.models.regression import Regression
 from aanet.training.schema import build, closest
 
 if sys.version_info >= (3, 11):
@@ -20,6 +19,7 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
 
 Unit = Literal["epochs", "steps", "minutes"]
+Regression = Literal["soft_argmin", "peak"]
 
 
 @dataclass(frozen=True)

@@ -110,14 +110,19 @@ class StageModule(nn.Module):
         return loss, output.disparities[-1].detach().float()
 
 
-def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
-    """Make the module that a stage trains; parameters of unused parts are frozen."""
+def check_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> None:
+    """Raise an error if the network cannot be trained as the stage demands."""
     if matching_loss is None and (stage.trains != "all" or stage.matching_weight or stage.score_weight):
         raise UnsupportedError(
             f"stage {stage.name!r} has a loss on correlation volumes, but the network's cost volume is a "
             f"{type(network.cost_volume).__name__}; only networks with adaptive aggregation support it."
         )
     network.sizes.check(*stage.crop, f"The crop of stage {stage.name!r}")
+
+
+def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
+    """Make the module that a stage trains; parameters of unused parts are frozen."""
+    check_stage(stage, network, matching_loss)
     disparity_loss: DisparityLoss | None = PyramidLoss(network.max_disparity)
     if stage.loss == "finest":
         disparity_loss = FinestLoss(network.max_disparity)

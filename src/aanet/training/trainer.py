@@ -56,9 +56,12 @@ class Trainer:
         network, self.hints = environment.prepare_network(recipe)
         self.network = network.to(self.fabric.device)
         self.matching_loss = stages.matching_loss_of(self.network)
+        # All stages are checked and their data opened now, so that mistakes in late ones are found at once.
+        for stage in recipe.stage:
+            stages.check_stage(stage, self.network, self.matching_loss)
+            self._pairs_per_process(stage)
         self.average = self._new_average()
         self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
-        # All are opened now, so that missing data for a late stage is an error at the start.
         self.sources = [
             batches.open_mixture(
                 recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity
@@ -99,7 +102,7 @@ class Trainer:
 
         Args:
             stop_after: Stop, as on SIGTERM, after this number of steps over all stages.
-            steps_per_stage: Shorten every stage, to try a recipe.
+            steps_per_stage: Train at most this number of steps of every stage, to try a recipe.
 
         Returns:
             The file of exported weights; None if stopped before the end, or without a folder.
@@ -131,6 +134,7 @@ class Trainer:
     def _run_stage(self, stage: StageSpec, stop_after: int | None, steps_per_stage: int | None) -> None:
         stepper = self._set_up(stage)
         averages = Averages()
+        last = None if steps_per_stage is None else self.progress.steps + steps_per_stage
         clock = saved = validated = time.monotonic()
         while self.progress.share(stage) < 1 and not self.stopping:
             set_learning_rate(stepper.optimizer, self.progress.learning_rate(stage))
@@ -149,7 +153,7 @@ class Trainer:
                 saved = time.monotonic()
             if self.step == stop_after:
                 self._stop()
-            if self.progress.steps == steps_per_stage:
+            if self.progress.steps == last:
                 break
         self._save(stepper, math.nan if self.stopping else self._validate())
 
@@ -177,18 +181,11 @@ class Trainer:
         module = stages.make_stage(stage, self.network, self.matching_loss).train()
         if stage.frozen_batch_norm:
             stages.freeze_batch_norm(module)
-        parts = stage.accumulate * self.fabric.world_size
-        if stage.batch % parts:
-            raise UnsupportedError(
-                f"stage {stage.name!r}: a batch of {stage.batch} pairs cannot be split evenly into "
-                f"{stage.accumulate} parts for each of {self.fabric.world_size} processes."
-            )
         source = self.sources[self.stage_index]
         self.progress.epoch_pairs = len(source)
         seed = self.recipe.seed + 1000 * self.stage_index  # a different order of pairs in every stage
-        share = batches.Share(
-            self.progress.pairs, stage.batch // parts, self.fabric.global_rank, self.fabric.world_size
-        )
+        pairs = self._pairs_per_process(stage)
+        share = batches.Share(self.progress.pairs, pairs, self.fabric.global_rank, self.fabric.world_size)
         augmentation = batches.make_augmentation(self.recipe.augmentation, stage.crop)
         loader = batches.make_loader(
             batches.AugmentedPairs(source, augmentation, seed),
@@ -201,6 +198,16 @@ class Trainer:
             stepper.optimizer.load_state_dict(self.optimizer_state)
             self.optimizer_state = None
         return stepper
+
+    def _pairs_per_process(self, stage: StageSpec) -> int:
+        """The pairs of one forward pass in one process."""
+        parts = stage.accumulate * self.fabric.world_size
+        if stage.batch % parts:
+            raise UnsupportedError(
+                f"stage {stage.name!r}: a batch of {stage.batch} pairs cannot be split evenly into "
+                f"{stage.accumulate} parts for each of {self.fabric.world_size} processes."
+            )
+        return stage.batch // parts
 
     def _count(self, result: StepResult, stage: StageSpec) -> None:
         self.step += 1
