@@ -287,9 +287,9 @@ def test_two_sizes_are_refused(matcher):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("aanet",), "without them a network predicts noise; give a file"),
+        (("aanet",), "no bundled weights for AANet"),
         (("resnet",), "There is no network 'resnet'"),
-        (("missing.safetensors",), "There is no weights file missing.safetensors"),
+        (("missing.safetensors",), "There is neither a file missing.safetensors nor bundled weights"),
     ],
 )
 def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp_path):

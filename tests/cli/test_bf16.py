@@ -108,7 +108,7 @@ def test_a_benchmark_of_bf16_is_refused(
     engine: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(bf16_support._results, engine.removesuffix("-bf16"), BROKEN)
-    monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _: None)
+    monkeypatch.setattr("aanet.engines.openvino.conversion.to_openvino", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["aanet", "benchmark", "stereonet_aa", "--engines", engine, "--json"])
     with pytest.raises(SystemExit) as stop:
         entry.main()
@@ -130,10 +130,10 @@ def test_the_doctor_says_it_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(bf16_support, "bf16_support", support)
     monkeypatch.setattr(doctor, "_self_test", list)
     result = CliRunner().invoke(entry.app, ["doctor", "--json"])
-    found = {each["what"]: each["found"] for each in json.loads(result.stdout)["Hardware"]}
-    assert found["bf16 with openvino"] == f"{BROKEN.reason}; the default is float32"
-    assert found["bf16 with torch"] == "it works; the default is float32"
+    found = {each["what"]: each["found"] for each in json.loads(result.stdout)["Engines"]}
+    assert found["bf16 with openvino"] == f"{BROKEN.reason}; float32 by default"
+    assert found["bf16 with torch"] == "it works; float32 by default"
     assert asked == [("openvino", True), ("torch", True)]  # measured again
     answers["openvino"] = answers["torch"]
     result = CliRunner().invoke(entry.app, ["doctor", "--json"])
-    assert "it works; a trial with each file of weights decides" in result.stdout
+    assert "it works; used by default where it is faster and accurate" in result.stdout

@@ -55,7 +55,7 @@ def test_the_report_says_sizes_difference_rounding_and_speeds(tmp_path: Path) ->
     ("arguments", "message"),
     [
         (["--height", "16"], "--height and --width must be given together"),
-        (["-o", "model.txt"], r"must be \.onnx, \.xml, \.pt2; got model\.txt"),
+        (["-o", "model.txt"], r"must be \.onnx or \.xml or \.pt2; got model\.txt"),
         (["--max-disparity", "25"], "must be a positive multiple of"),
     ],
 )

@@ -50,7 +50,7 @@ def test_the_content_decides_what_is_an_image(
     server: Server, small_pair: dict[str, bytes], kind: str
 ) -> None:
     response = server.match({**small_pair, "right": NOT_IMAGES[kind]})
-    assert "right image" in assert_refused(response, 415, "not_an_image")
+    assert "right file" in assert_refused(response, 415, "not_an_image")
 
 
 def test_pixels_are_counted_before_decoding(
