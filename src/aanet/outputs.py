@@ -137,7 +137,7 @@ def _color(result: StereoResult, suffix: str) -> bytes:
     from aanet.io.images import encode_image
 
     low, high = viz.value_range(result.disparity)
-    picture = viz.with_scale_bar(viz.colorize_disparity(result.disparity), low, high, "px")
+    picture = viz.with_scale_bar(viz.colorize_disparity(result.disparity, low, high), low, high, "px")
     return encode_image(picture, suffix)
 
 
@@ -153,7 +153,8 @@ def _depth_color(result: StereoResult, suffix: str) -> bytes:
 
     depth = result.depth()
     low, high = viz.value_range(depth)
-    return encode_image(viz.with_scale_bar(viz.colorize_depth(depth), low, high, "m"), suffix)
+    picture = viz.with_scale_bar(viz.colorize_depth(depth, low, high), low, high, "m")
+    return encode_image(picture, suffix)
 
 
 def _ply(result: StereoResult, _suffix: str) -> bytes:
