@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
-    from aanet.result import StereoResult
-    from aanet.typing import Image
+    from aanet.geometry.camera import StereoCamera
+    from aanet.typing import FloatMap, Image, Mask
 
 
 class FileType(NamedTuple):
@@ -30,9 +30,29 @@ JPEG = FileType(".jpg", "image/jpeg")
 PFM = FileType(".pfm", "image/x-portable-floatmap")
 NPY = FileType(".npy", "application/octet-stream")
 NPZ = FileType(".npz", "application/zip")
-EXR = FileType(".exr", "image/x-exr")
 PLY = FileType(".ply", "application/x-ply")
 JSON = FileType(".json", "application/json")
+
+
+class Result(Protocol):
+    """What the encoders need of a result; `aanet.StereoResult` documents the fields."""
+
+    disparity: FloatMap
+    confidence: FloatMap
+    left: Image
+    right_disparity: FloatMap | None
+    occlusion: Mask | None
+    camera: StereoCamera | None
+    model: str
+
+    def depth(self) -> FloatMap:
+        """Meters along the optical axis, [H, W]."""
+
+    def cloud(self) -> tuple[FloatMap, Image]:
+        """Points [N, 3] in meters and their RGB [N, 3]."""
+
+    def summary(self) -> dict[str, Any]:
+        """The result in numbers, for JSON."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +69,7 @@ class Output:
 
     types: tuple[FileType, ...]
     content: str
-    encode: Callable[[StereoResult, str], bytes]
+    encode: Callable[[Result, str], bytes]
     needs: Literal["camera", "check"] | None = None
     stem: str | None = None
 
@@ -77,7 +97,7 @@ def find(wanted: str) -> Chosen:
     return Chosen(output, (output.stem or name) + chosen.suffix, chosen)
 
 
-def encode(result: StereoResult, wanted: str) -> bytes:
+def encode(result: Result, wanted: str) -> bytes:
     """The bytes of the file of one output."""
     chosen = find(wanted)
     if chosen.output.needs == "camera" and result.camera is None:
@@ -119,20 +139,20 @@ def describe(camera: str, check: str) -> str:
     )
 
 
-def _disparity(result: StereoResult, suffix: str) -> bytes:
+def _disparity(result: Result, suffix: str) -> bytes:
     from aanet.io.disparity import encode_disparity
 
     return encode_disparity(result.disparity, suffix)
 
 
-def _right_disparity(result: StereoResult, suffix: str) -> bytes:
+def _right_disparity(result: Result, suffix: str) -> bytes:
     from aanet.io.disparity import encode_disparity
 
     assert result.right_disparity is not None
     return encode_disparity(result.right_disparity, suffix)
 
 
-def _color(result: StereoResult, suffix: str) -> bytes:
+def _color(result: Result, suffix: str) -> bytes:
     from aanet import viz
     from aanet.io.images import encode_image
 
@@ -141,13 +161,13 @@ def _color(result: StereoResult, suffix: str) -> bytes:
     return encode_image(picture, suffix)
 
 
-def _depth(result: StereoResult, suffix: str) -> bytes:
+def _depth(result: Result, suffix: str) -> bytes:
     from aanet.io.depth import encode_depth
 
     return encode_depth(result.depth(), suffix)
 
 
-def _depth_color(result: StereoResult, suffix: str) -> bytes:
+def _depth_color(result: Result, suffix: str) -> bytes:
     from aanet import viz
     from aanet.io.images import encode_image
 
@@ -157,26 +177,26 @@ def _depth_color(result: StereoResult, suffix: str) -> bytes:
     return encode_image(picture, suffix)
 
 
-def _ply(result: StereoResult, _suffix: str) -> bytes:
+def _ply(result: Result, _suffix: str) -> bytes:
     from aanet.io.points import encode_ply
 
     return encode_ply(*result.cloud())
 
 
-def _confidence(result: StereoResult, suffix: str) -> bytes:
+def _confidence(result: Result, suffix: str) -> bytes:
     from aanet.io.images import encode_image
     from aanet.io.maps import encode_npy
 
     return encode_npy(result.confidence) if suffix == ".npy" else encode_image(_gray(result), suffix)
 
 
-def _gray(result: StereoResult) -> Image:
+def _gray(result: Result) -> Image:
     import numpy as np
 
     return np.rint(result.confidence * 255).astype(np.uint8)
 
 
-def _occlusion(result: StereoResult, suffix: str) -> bytes:
+def _occlusion(result: Result, suffix: str) -> bytes:
     import numpy as np
 
     from aanet.io.images import encode_image
@@ -185,7 +205,7 @@ def _occlusion(result: StereoResult, suffix: str) -> bytes:
     return encode_image(result.occlusion.astype(np.uint8) * 255, suffix)
 
 
-def _panel(result: StereoResult, suffix: str) -> bytes:
+def _panel(result: Result, suffix: str) -> bytes:
     import numpy as np
 
     from aanet import viz
@@ -199,7 +219,7 @@ def _panel(result: StereoResult, suffix: str) -> bytes:
     return encode_image(viz.panel(images, titles, columns=2 if len(images) == 4 else 3), suffix)
 
 
-def _arrays(result: StereoResult, _suffix: str) -> bytes:
+def _arrays(result: Result, _suffix: str) -> bytes:
     from aanet.io.maps import encode_npz
 
     names = ("disparity", "confidence", "left", "occlusion", "right_disparity")
@@ -207,7 +227,7 @@ def _arrays(result: StereoResult, _suffix: str) -> bytes:
     return encode_npz(arrays, compressed=False)  # compressing takes longer than writing or sending it
 
 
-def _summary(result: StereoResult, _suffix: str) -> bytes:
+def _summary(result: Result, _suffix: str) -> bytes:
     return json.dumps(result.summary()).encode()
 
 
@@ -218,7 +238,7 @@ OUTPUTS: dict[str, Output] = {
         (*_MAPS,), "pixels; the PNG has 16 bits, 256 times the value, 0 is unknown", _disparity
     ),
     "color": Output((PNG, JPEG), "the disparity in color, with a scale", _color),
-    "depth": Output((PNG, NPY, EXR), "meters; the PNG has 16 bits, in millimeters", _depth, needs="camera"),
+    "depth": Output((PNG, NPY), "meters; the PNG has 16 bits, in millimeters", _depth, needs="camera"),
     "depth_color": Output((PNG, JPEG), "the depth in color, with a scale", _depth_color, needs="camera"),
     "ply": Output((PLY,), "colored points in meters", _ply, needs="camera", stem="points"),
     "confidence": Output((PNG, NPY), "0 to 1; the PNG has 255 times the value", _confidence),

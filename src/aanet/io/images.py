@@ -25,7 +25,7 @@ _DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # these hold 16 bits
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _SIGNATURES = (
-    *(_PNG, _JPEG, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8", b"\x76\x2f\x31\x01"),
+    *(_PNG, _JPEG, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8"),
     *(f"P{digit}{space}".encode() for digit in "123456" for space in " \n\r\t"),
 )
 

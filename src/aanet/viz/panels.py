@@ -76,8 +76,8 @@ def ticks(vmin: float, vmax: float, unit: str, count: int) -> list[float]:
 
 def _column_width(images: Sequence[Image], titles: Sequence[str], text: int) -> int:
     """The width of the widest image, or more if a word of the titles needs it."""
-    words = [text_width(word, text) for title in titles for word in title.split()]
-    return max(_MIN_COLUMN, *(image.shape[1] for image in images), math.ceil(max(words, default=0)))
+    words = [math.ceil(text_width(word, text)) for title in titles for word in title.split()]
+    return max([_MIN_COLUMN, *(int(image.shape[1]) for image in images), *words])
 
 
 def _fit_height(image: Image, height: int) -> Image:
