@@ -225,6 +225,16 @@ def test_a_strict_match_refuses_the_pair_before_it_is_matched():
     assert faked(engine)(left, right, strict=True).warnings == []
 
 
+def test_how_images_are_stored_is_a_note_that_a_strict_match_accepts():
+    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
+    left, right = (image[..., 0].astype(np.uint16) * 257 for image in plane(96, 192, 8))
+    result = faked(engine)(left, right, strict=True)
+    assert result.warnings == []
+    assert any("gray" in note for note in result.notes)
+    assert any("16 bits" in note for note in result.notes)
+    assert result.summary()["notes"] == result.notes
+
+
 def test_options_may_be_given_together_or_one_by_one():
     engine = FakeEngine(NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12)))
     half = MatchOptions(scale=0.5, inspect=False)

@@ -136,7 +136,7 @@ def test_a_result_is_one_line(result):
     result.disparity[:] = 10
     result.disparity[0, 0], result.disparity[0, 1] = 2.5, 40
     result.confidence[:] = 0.9
-    result.warnings = ["Both images are gray."]
+    result.warnings = ["Both images are the same."]
     assert repr(result) == (
         "StereoResult(40×30, disparity 2.5–40 px, depth 0.5–8 m, confidence 0.90, aanet, 1 warning)"
     )

@@ -173,6 +173,7 @@ class StereoMatcher:
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
                     warnings=[*pair.warnings, *_range_warning(disparity[index], self.spec, scale)],
+                    notes=pair.notes,
                     camera=pair.camera,
                     seconds=seconds,
                     model=self.spec.name,
@@ -228,6 +229,7 @@ class _Prepared:
     right: AnyImage
     camera: StereoCamera | None
     warnings: list[str]
+    notes: list[str]
 
 
 def _prepare(
@@ -241,11 +243,12 @@ def _prepare(
         calibration = calibration.for_size(first.shape[1], first.shape[0])
         first, second = calibration.rectify(first, second)
         camera = calibration.camera
-    inspected = options.inspect or options.strict
-    warnings = [finding.message for finding in check_pair(first, second)] if inspected else []
+    findings = check_pair(first, second) if options.inspect or options.strict else []
+    notes = [finding.message for finding in findings if finding.severity == "note"]
+    warnings = [finding.message for finding in findings if finding.severity != "note"]
     if options.strict and warnings:
         raise InputError(" ".join(warnings))
-    return _Prepared(first, second, camera, warnings)
+    return _Prepared(first, second, camera, warnings, notes)
 
 
 def _as_calibration(given: AnyCalibration) -> Calibration:

@@ -33,7 +33,8 @@ class StereoResult:
             None unless the left-right check was asked for.
         occlusion: True where the left-right check fails: the pixel is hidden in the right image, lies
             outside it, or is matched wrongly; None unless the check was asked for.
-        warnings: Plain sentences about the pair and the result.
+        warnings: Sentences about what probably spoils the result, such as a pair that is not rectified.
+        notes: Sentences about how the images are stored (gray, 16 bits, alpha), which does no harm.
         camera: The geometry that `depth` and `points` use by default.
         seconds: What matching took, without reading and checking the images.
         model: Name of the network, or "sgbm".
@@ -46,6 +47,7 @@ class StereoResult:
     right_disparity: FloatMap | None = None
     occlusion: Mask | None = None
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     camera: StereoCamera | None = None
     seconds: float = 0.0
     model: str = ""
@@ -130,6 +132,7 @@ class StereoResult:
             "height": height,
             "seconds": self.seconds,
             "warnings": self.warnings,
+            "notes": self.notes,
             "disparity_px": _spread(self.disparity),
             "depth_m": None if self.camera is None else _spread(self.depth()),
             "mean_confidence": float(self.confidence.mean()),

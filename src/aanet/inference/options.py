@@ -32,8 +32,8 @@ class MatchOptions:
             None: the whole image; "auto": the whole image if it needs at most half of the free memory.
         postprocess: "all" sharpens blurred edges and continues surfaces past the view of the right camera,
             "none" leaves the disparity as predicted, "auto" does what the weights recommend.
-        inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
-        strict: Refuse the pair, before it is matched, if there is anything to warn of.
+        inspect: Check the pair for common mistakes, which takes about 30 ms, and warn about them.
+        strict: Refuse the pair, before it is matched, if the checks warn about anything; notes are no reason.
     """
 
     scale: Scale = "auto"

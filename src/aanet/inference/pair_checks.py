@@ -28,12 +28,16 @@ Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PairWarning:
-    """One finding: a code for programs, a sentence with the measured number for people."""
+class Finding:
+    """What a check found: a code for programs, a sentence with the measured number for people.
+
+    A warning means that the result is probably wrong; a note says how the images are stored, which does not
+    harm the result.
+    """
 
     code: str
     message: str
-    severity: Literal["warning", "error"] = "warning"
+    severity: Literal["note", "warning", "error"] = "warning"
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,14 @@ class Alignment:
     negative: float  # share of the matches whose disparity is negative
 
 
-def check_pair(left: AnyImage, right: AnyImage) -> list[PairWarning]:
+def check_pair(left: AnyImage, right: AnyImage) -> list[Finding]:
     """All findings on a pair of images as they are stored; empty when nothing is wrong."""
     if left.shape[:2] != right.shape[:2]:
         sizes = [f"{image.shape[1]}×{image.shape[0]}" for image in (left, right)]
         message = (
             f"The left image has {sizes[0]} pixels, the right one {sizes[1]}; a rectified pair has one size."
         )
-        return [PairWarning("different_sizes", message, "error")]
+        return [Finding("different_sizes", message, "error")]
     pair = (as_rgb8(left), as_rgb8(right))
     gray = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.uint8) for image in pair]
     identical = _check_identical(gray)
@@ -128,7 +132,7 @@ def _fit_rows(
     return (float(a), float(b), float(c)), inliers
 
 
-def _check_alignment(alignment: Alignment | None) -> list[PairWarning]:
+def _check_alignment(alignment: Alignment | None) -> list[Finding]:
     if alignment is None:
         return []
     findings = []
@@ -138,31 +142,31 @@ def _check_alignment(alignment: Alignment | None) -> list[PairWarning]:
             f"The pair is not rectified: points lie {abs(alignment.offset):.1f} px {way} in the right image, "
             f"which is turned by {alignment.rotation:.2f}°; rectify it first."
         )
-        findings.append(PairWarning("not_rectified", message))
+        findings.append(Finding("not_rectified", message))
     if alignment.negative > _MIN_NEGATIVE:
         message = (
             f"Left and right are probably swapped: {alignment.negative:.0%} of the matched points lie "
             "farther to the right in the right image."
         )
-        findings.append(PairWarning("swapped", message))
+        findings.append(Finding("swapped", message))
     return findings
 
 
-def _check_storage(left: AnyImage, right: AnyImage) -> list[PairWarning]:
+def _check_storage(left: AnyImage, right: AnyImage) -> list[Finding]:
     findings = []
     alpha = [image.ndim == 3 and image.shape[2] == 4 for image in (left, right)]
     if any(alpha):
         message = f"{_which(alpha, 'has', 'have')} an alpha channel (4 channels); it is left out."
-        findings.append(PairWarning("alpha", message))
+        findings.append(Finding("alpha", message, "note"))
     deep = [image.dtype == np.uint16 for image in (left, right)]
     if any(deep):
         largest = max(int(image.max()) for image, is_deep in zip((left, right), deep, strict=True) if is_deep)
         message = f"{_which(deep, 'has', 'have')} 16 bits a channel (largest value {largest} of 65535)."
-        findings.append(PairWarning("sixteen_bit", message))
+        findings.append(Finding("sixteen_bit", message, "note"))
     return findings
 
 
-def _check_color(pair: tuple[Image, Image]) -> list[PairWarning]:
+def _check_color(pair: tuple[Image, Image]) -> list[Finding]:
     colorful = []
     for image in pair:
         red, green, blue = cv2.split(image)
@@ -172,10 +176,10 @@ def _check_color(pair: tuple[Image, Image]) -> list[PairWarning]:
     if not any(gray):
         return []
     message = f"{_which(gray, 'is', 'are')} gray ({min(colorful):.1%} of the pixels have a color)."
-    return [PairWarning("gray", message)]
+    return [Finding("gray", message, "note")]
 
 
-def _check_exposure(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
+def _check_exposure(gray: Sequence[NDArray[np.uint8]]) -> list[Finding]:
     left, right = (float(image.mean()) + 1 for image in gray)  # + 1: black against nearly black is no matter
     ratio = max(left, right) / min(left, right)
     if ratio <= _MAX_EXPOSURE_RATIO:
@@ -184,10 +188,10 @@ def _check_exposure(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
     message = (
         f"The exposures differ: the {brighter} image is {ratio:.1f} times as bright as the {darker} one."
     )
-    return [PairWarning("exposure", message)]
+    return [Finding("exposure", message)]
 
 
-def _check_texture(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
+def _check_texture(gray: Sequence[NDArray[np.uint8]]) -> list[Finding]:
     shares = []
     for image in gray:
         values = image.astype(np.float32)
@@ -196,15 +200,15 @@ def _check_texture(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
     if min(shares) >= _MIN_TEXTURE:
         return []
     message = f"There is almost no texture to match: only {min(shares):.1%} of the image has any."
-    return [PairWarning("no_texture", message)]
+    return [Finding("no_texture", message)]
 
 
-def _check_identical(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
+def _check_identical(gray: Sequence[NDArray[np.uint8]]) -> list[Finding]:
     difference = float(cv2.absdiff(gray[0], gray[1]).mean())
     if difference >= _MAX_IDENTICAL_DIFFERENCE:
         return []
     message = f"Both images are the same: they differ by {difference:.2f} of 255 gray levels on average."
-    return [PairWarning("identical", message)]
+    return [Finding("identical", message)]
 
 
 def _shrink(image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:

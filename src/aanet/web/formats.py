@@ -43,7 +43,8 @@ class Summary(BaseModel):
     width: int
     height: int
     seconds: float = Field(description="What matching took, without decoding and encoding.")
-    warnings: list[str] = Field(description="Plain sentences about the pair and the result.")
+    warnings: list[str] = Field(description="Sentences about what probably spoils the result.")
+    notes: list[str] = Field(description="Sentences about how the images are stored: gray, 16 bits, alpha.")
     disparity_px: Spread | None
     depth_m: Spread | None = Field(description="Null without a calibration.")
     mean_confidence: float
