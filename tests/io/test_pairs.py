@@ -110,6 +110,14 @@ def test_a_wide_video_is_cut_in_the_middle(tmp_path):
     assert right.mean() > 190
 
 
+def test_a_wide_image_is_cut_in_the_middle(tmp_path):
+    sides = [np.full((4, 6), value, np.uint8) for value in (3, 7)]
+    write_image(tmp_path / "both.png", np.hstack([*sides, sides[1][:, :1]]))  # an odd column at the end
+    assert found(tmp_path / "both.png") == {"both": (3, 7)}
+    (pair,) = find_pairs(tmp_path / "both.png")
+    assert [image.shape for image in pair.load()] == [(4, 6), (4, 6)]
+
+
 def test_files_without_a_partner_are_told(tmp_path):
     put(tmp_path, "l/1.png", "l/2.png", "r/1.png", "r/3.png")
     pairs = find_pairs(tmp_path / "l", tmp_path / "r")
@@ -129,7 +137,7 @@ def test_what_cannot_be_paired_is_one_sentence(tmp_path):
         (("odd",), "holds no pairs among its 2 images; expected folders left and right"),
         (("empty",), "holds no pairs among its 0 images"),
         (("l", "empty"), "empty holds no images"),
-        (("a.png",), "is an image of one side; give that of the right side too"),
+        (("a.png",), "6×4 pixels, too few columns .* give the image of the right side"),
         (("a.png", "l"), "is an image, but .* is a folder; both must be of one kind"),
         (("*.gif", "*.bmp"), "No file matches"),
         (("video.mp4",), "no video that OpenCV can decode"),

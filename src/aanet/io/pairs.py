@@ -1,4 +1,4 @@
-"""Finding pairs: two files, folders, patterns, a CSV, two videos or one side-by-side video."""
+"""Find pairs: two files, folders, patterns, a CSV file, two videos, or one side-by-side image or video."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
 
     Args:
         left: A left image, folder, pattern such as `scene/*_left.png`, or video.  Without `right`: a CSV file
-            with the columns left and right, a folder that holds both sides, or a side-by-side video.
+            with the columns left and right, a folder that holds both sides, or a side-by-side image or video.
         right: The same for the right side.
     """
     first, second = os.fspath(left), None if right is None else os.fspath(right)
@@ -62,7 +62,7 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
             raise InputError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
         return _BOTH[kinds[0]](first, second)
     if kinds[0] not in _ALONE:
-        raise InputError(f"{first} is {kinds[0]} of one side; give that of the right side too.")
+        raise InputError(f"{first} is {kinds[0]}, which holds one side; give the right side too.")
     return _ALONE[kinds[0]](first)
 
 
@@ -215,11 +215,25 @@ def _from_videos(left: str, right: str) -> Pairs:
 
 def _from_wide_video(video: str) -> Pairs:
     def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        for frame in _frames(video):
-            half = frame.shape[1] // 2
-            yield frame[:, :half], frame[:, half : 2 * half]
+        return map(_halves, _frames(video))
 
     return _of_frames(frames, _frame_count(video))
+
+
+def _from_wide_image(path: str) -> Pairs:
+    image = read_image(path)
+    height, width = image.shape[:2]
+    if width < 2 * height:  # a single photograph whose partner was forgotten
+        raise InputError(
+            f"{path} has {width}×{height} pixels, too few columns for a left and a right image side by side; "
+            "give the image of the right side too."
+        )
+    return Pairs(lambda: iter([Pair(Path(path).stem, partial(_halves, image))]), 1)
+
+
+def _halves(image: AnyImage) -> tuple[AnyImage, AnyImage]:
+    half = image.shape[1] // 2
+    return image[:, :half], image[:, half : 2 * half]
 
 
 def _of_frames(frames: Callable[[], Iterator[tuple[AnyImage, AnyImage]]], total: int | None) -> Pairs:
@@ -273,4 +287,5 @@ _ALONE: dict[str, Callable[[str], Pairs]] = {
     "a CSV file": _from_table,
     "a folder": _from_folder,
     "a video": _from_wide_video,
+    "an image": _from_wide_image,
 }
