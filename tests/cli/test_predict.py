@@ -94,8 +94,40 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
-    with pytest.raises(AanetError, match=r"noise; give a file \(--weights FILE\), or use --model sgbm"):
+    with pytest.raises(
+        AanetError, match=r"No trained weights of AANet \(aanet\) .* a weight file, .* or sgbm"
+    ):
         inside(*pair, "-o", tmp_path / "out")
+
+
+def test_times_are_those_of_matching_and_of_everything(pair, tmp_path):
+    out = tmp_path / "out"
+    facts = json.loads(inside(*pair, "--model", "sgbm", "-o", out, "--save", "panel", "--json").stdout)
+    (one,) = facts["pairs"]
+    assert 0 < one["matching_seconds"] < one["wall_seconds"] <= facts["wall_seconds"]
+    assert "s each, " in inside(*pair, "--model", "sgbm", "-o", out).stdout
+
+
+def test_a_gray_pair_passes_strict_without_a_word(tmp_path):
+    for side, image in zip(("l.png", "r.png"), plane(64, 128, 12), strict=True):
+        write_image(tmp_path / side, image[..., 0])
+    done = inside(
+        tmp_path / "l.png", tmp_path / "r.png", "--model", "sgbm", "-o", tmp_path / "out", "--strict"
+    )
+    assert done.exit_code == 0
+    assert done.stderr == ""
+
+
+def test_a_side_by_side_image_is_a_pair(tmp_path):
+    write_image(tmp_path / "both.png", np.hstack(plane(64, 128, 12)))
+    out, options = tmp_path / "out", ["--model", "sgbm", "--max-disparity", 32, "--save", "disparity"]
+    assert inside(tmp_path / "both.png", *options, "-o", out).exit_code == 0
+    assert np.median(read_disparity(out / "both_disparity.png")[:, 16:]) == 12
+
+
+def test_an_unknown_model_is_answered_with_what_there_is(pair, tmp_path):
+    with pytest.raises(AanetError, match=r"'aanett' \(did you mean 'aanet'\?\).* a weight file, .* or sgbm"):
+        inside(*pair, "--model", "aanett", "-o", tmp_path / "out")
 
 
 def test_meters_come_with_a_calibration(pair, tmp_path):
@@ -176,6 +208,11 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
         (["l.png", "r.png", "--engine", "torch"], "sgbm is OpenCV's own"),
         (["l.png", "r.png", "--meters-per-unit", "0.001"], "need a calibration: give --calib FILE"),
         (["l.png", "r.png", "--calib", "small.json"], "for images of 8×8 pixels; these have 128×64"),
+        (
+            ["l.png", "r.png", "--calib", "small.json", "--meters-per-unit", "0.001"],
+            "small.json is fixed by its format",
+        ),
+        (["l.png", "r.png", "--device", "cuda"], "sgbm is OpenCV's own"),
     ],
 )
 def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments, message):

@@ -159,7 +159,7 @@ def test_a_rectified_pair_stays_as_it_is_and_has_the_right_size(tmp_path: Path) 
 
 @pytest.mark.parametrize("content", [MIDDLEBURY, KITTI], ids=["middlebury", "kitti"])
 def test_a_length_unit_that_would_be_ignored_is_refused(content: str) -> None:
-    with pytest.raises(InputError, match="has its own length unit"):
+    with pytest.raises(InputError, match="fixed by its format"):
         parse_calibration(content, meters_per_unit=0.001)
     with pytest.raises(InputError, match="must be a positive number; got 0"):
         parse_calibration(content, meters_per_unit=0)

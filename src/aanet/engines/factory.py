@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from aanet.engines.bf16_support import bf16_support
 from aanet.engines.exported import open_exported
 from aanet.engines.table import ENGINES, Options, exported_suffixes, network_engines, require_engine
-from aanet.errors import AanetError, UnsupportedError
+from aanet.errors import AanetError, InputError, UnsupportedError, did_you_mean
 from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
 
@@ -50,11 +50,11 @@ def open_engine(
             raise UnsupportedError(
                 "sgbm is OpenCV's own: weights, engine, device and precision do not apply; leave them out."
             )
-        return SgbmEngine(max_disparity or 192)
+        return SgbmEngine(192 if max_disparity is None else max_disparity)
     candidates = [engine] if engine is not None else fitting_engines(device)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
     _ask_about_bf16(candidates[0], precision, device, from_file)
-    opened = _open_first(candidates, find_source(model, weights, max_disparity), options)
+    opened = _open_first(candidates, find_source(model, weights, max_disparity, other_models()), options)
     name = opened.spec.name
     if weights not in (None, "random") and model not in (None, name):
         raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
@@ -87,10 +87,22 @@ def _ask_about_bf16(engine: str, precision: str, device: str | None, from_file: 
         bf16_support(card.bf16)
 
 
+def other_models() -> str:
+    """What a matcher takes besides networks with bundled weights, in words."""
+    return f"a weight file, an exported file ({', '.join(exported_suffixes())}) or sgbm"
+
+
 def find_source(
-    model: Model | None, weights: str | os.PathLike[str] | None, max_disparity: int | None
+    model: Model | None,
+    weights: str | os.PathLike[str] | None,
+    max_disparity: int | None,
+    others: str = "a weight file",
 ) -> Path | StereoNetwork:
-    """Return the file or the network that is meant; the arguments are those of `StereoMatcher`."""
+    """Return the weight file or the network that is meant.
+
+    The arguments are those of `StereoMatcher`, and in words what the caller takes besides networks with
+    bundled weights, for the message about a model that cannot be found.
+    """
     if model is not None and not isinstance(model, str | os.PathLike):
         if max_disparity not in (None, model.max_disparity):
             raise AanetError(f"The network searches {model.max_disparity} pixels, not {max_disparity}.")
@@ -99,21 +111,28 @@ def find_source(
     if weights == "random":
         from aanet.models import zoo
 
-        return zoo.build(name, max_disparity or 192, seed=0).eval()
+        return zoo.build(name, 192 if max_disparity is None else max_disparity, seed=0).eval()
     if weights is not None:
         return files.find(weights)
     if Path(name).suffix or Path(name).name != name:
         return files.find(name)
     bundled = files.bundled_file(name)
     if not bundled.is_file():
-        from aanet.models import zoo
-
-        title = zoo.card(name.split(":")[0]).title
-        raise AanetError(
-            f"No trained weights of {title} ({name}) come with this version, and without them a network "
-            "predicts noise; give a file (--weights FILE), or use --model sgbm, which needs none."
-        )
+        raise InputError(_not_bundled(name, others))
     return bundled
+
+
+def _not_bundled(name: str, others: str) -> str:
+    from aanet.models import zoo
+
+    network = zoo.NETWORKS.get(name.split(":")[0])
+    if network is not None:
+        return f"No trained weights of {network.title} ({name}) are bundled with this version; use {others}."
+    bundled = files.bundled_names()
+    return (
+        f"There is no model {name!r}{did_you_mean(name, zoo.NETWORKS)}; use one with bundled weights "
+        f"({', '.join(bundled)}), or {others}."
+    )
 
 
 def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Options) -> Engine:

@@ -74,7 +74,9 @@ def parse_calibration(
         fields = {**_read_opencv(text, name), **(_read_opencv(right, names[1]) if right else {})}
         return Calibration(_from_opencv(fields, name, size, meters_per_unit))
     if meters_per_unit != 1:
-        raise InputError(f"{name} has its own length unit; one can be given for files of OpenCV only.")
+        raise InputError(
+            f"The length unit of {name} is fixed by its format; one can be given for OpenCV files only."
+        )
     if re.search(r"^\s*(projection_matrix|P):", text, re.MULTILINE):
         if right is None:
             raise InputError(f"{name} is a ROS camera_info of one camera; give the other camera's file too.")

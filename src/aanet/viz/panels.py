@@ -44,7 +44,9 @@ def panel(images: Sequence[Image], titles: Sequence[str], columns: int = 2) -> I
     height = max(image.shape[0] for image in images)
     fitted = [_fit_height(image, height) for image in images]
     text = text_size(max(image.shape[1] for image in fitted))
-    widths = [_column_width(fitted[column::columns], titles[column::columns], text) for column in range(columns)]
+    widths = [
+        _column_width(fitted[column::columns], titles[column::columns], text) for column in range(columns)
+    ]
     wrapped = [wrap(title, text, widths[index % columns]) for index, title in enumerate(titles)]
     lines = [max(map(len, wrapped[first : first + columns])) for first in range(0, len(images), columns)]
     gap, line = max(8, text // 2), round(1.3 * text)
