@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.tables import new_table
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def benchmark(
     networks: Annotated[
         list[str] | None,
-        typer.Argument(help="Networks to run; aanet, aanet_plus and stereonet_aa by default."),
+        typer.Argument(help="Networks, weight files or sgbm; aanet, aanet_plus and stereonet_aa by default."),
     ] = None,
     engines: Annotated[
         str,
@@ -105,24 +106,23 @@ def _predictions(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from aanet.benchmark.inference import conditions, contenders, measure
+    from aanet.benchmark.inference import conditions, engine_choices, engines_of, measure
+    from aanet.benchmark.models import find_models
     from aanet.benchmark.report import aggregation_speedups
-    from aanet.models import zoo
 
-    for name in names:
-        zoo.card(name)
+    models = find_models(names)
     for engine in engines:
-        if engine not in contenders():
+        if engine not in engine_choices():
             raise InputError(
-                f"There is no engine {engine!r} to measure; there are: {', '.join(contenders())}."
+                f"There is no engine {engine!r} to measure; there are: {', '.join(engine_choices())}."
             )
-    # Per network and engine: preparing, the warm-up and the rounds; per network: its memory.
-    total = len(names) * (len(engines) * (rounds + 2) + 1)
+    # Per model and engine: preparing, the warm-up and the rounds; per model: its memory.
+    total = sum(len(engines_of(model, engines)) * (rounds + 2) + 1 for model in models)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=as_json) as progress:
         task = progress.add_task("measuring", total=total)
         measurements = measure(
-            names,
+            models,
             engines,
             size,
             rounds,
@@ -161,7 +161,7 @@ def _scaling(
     from rich.console import Console
 
     from aanet.benchmark.inference import conditions
-    from aanet.benchmark.scaling import exponent, markdown, measure_scaling, plot_scaling
+    from aanet.benchmark.scaling import growth, markdown, measure_scaling, plot_scaling, rows
     from aanet.models import zoo
 
     zoo.card(name)
@@ -180,22 +180,9 @@ def _scaling(
     if as_json:
         typer.echo(text)
         return
-    _print_table(
-        ("size", "range", "seconds", "peak mem."),
-        [
-            (
-                f"{p.height}×{p.width}",
-                str(p.max_disparity),
-                f"{p.seconds:.2f}",
-                f"{p.peak_memory / 2**30:.2f} GB",
-            )
-            for p in points
-        ],
-    )
-    for limit in sorted({point.max_disparity for point in points}):
-        line = [point for point in points if point.max_disparity == limit]
-        time, memory = exponent(line, lambda p: p.seconds), exponent(line, lambda p: p.peak_memory)
-        typer.echo(f"Below {limit}: time grows with pixels^{time:.2f}, memory with pixels^{memory:.2f}.")
+    _print_table(("size", "range", "seconds", "peak mem."), rows(points))
+    for line in growth(points):
+        typer.echo(line)
 
 
 def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:
@@ -217,13 +204,9 @@ def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:
 
 
 def _print_table(headings: Sequence[str], lines: Sequence[tuple[str, ...]]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0))
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True)
+    table = new_table(headings[:2], headings[2:])
     for line in lines:
         table.add_row(*line)
     Console().print(table)
