@@ -248,10 +248,10 @@ def test_options_may_be_given_together_or_one_by_one():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sacle": 2}, "A match has no option 'sacle'; known: scale, check"),
-        ({"tile": "big"}, "The tile is auto, none, or HEIGHTxWIDTH in pixels.*; got 'big'"),
-        ({"tile": 512}, "The tile is auto, none, or HEIGHTxWIDTH"),
-        ({"tile": (0, 512)}, "The tile is auto, none, or HEIGHTxWIDTH"),
+        ({"sacle": 2}, r"no option 'sacle' \(did you mean 'scale'\?\); known: scale, check"),
+        ({"tile": "big"}, "The tile must be auto, none, or HEIGHTxWIDTH in pixels.*; got 'big'"),
+        ({"tile": 512}, "The tile must be auto, none, or HEIGHTxWIDTH"),
+        ({"tile": (0, 512)}, "The tile must be auto, none, or HEIGHTxWIDTH"),
         ({"check": "yes"}, "check must be True or False; got 'yes'"),
         ({"postprocess": None}, "postprocess must be one of auto, none, all; got None"),
         ({"options": {"scale": 1}}, "are a MatchOptions; got {'scale': 1}"),

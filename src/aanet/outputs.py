@@ -1,7 +1,7 @@
-"""The one table of what a result can be saved as.
+"""The table of outputs that a result can be saved as.
 
-`StereoResult.save`, `aanet predict --save`, the HTTP parameter `format` and their documentation read it.
-Imports stay inside the encoders: the help of the command line lists the table and must stay instant.
+It defines what `StereoResult.save`, `aanet predict --save` and the HTTP parameter `format` accept.  Encoders
+import what they need when they are called, because the help of the command line lists the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from aanet.errors import InputError
+from aanet.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from aanet.geometry.camera import StereoCamera
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FileType(NamedTuple):
-    """A file format: how names end, and what HTTP calls it."""
+    """A file format: suffix and media type."""
 
     suffix: str
     media_type: str
@@ -60,11 +60,11 @@ class Output:
     """One thing that a result can be saved as.
 
     Attributes:
-        types: The file formats it can have; the first is the default.
-        content: What the file holds, in a few words.
-        encode: From a result and the suffix of one of `types` to the bytes of the file.
-        needs: What a result must have for it: a camera, or the left-right check.
-        stem: What the file is called, if not by the name of the output.
+        types: The supported file formats; the first is the default.
+        content: What the file contains, in a few words.
+        encode: Returns the bytes of the file, from a result and the suffix of one of `types`.
+        needs: What the result must have: a camera, or the left-right check.
+        stem: Name of the file, if it is not the name of the output.
     """
 
     types: tuple[FileType, ...]
@@ -83,22 +83,23 @@ class Chosen(NamedTuple):
 
 
 def find(wanted: str) -> Chosen:
-    """What is meant by "disparity" (its first format) or by "disparity.pfm"."""
+    """Look up an output such as "disparity" (in its first format) or "disparity.pfm"."""
     if not isinstance(wanted, str):
-        raise InputError(f"An output is named by a word, each on its own, as in 'color'; got {wanted!r}.")
+        raise InputError(f"Outputs are given as separate strings, such as 'color'; got {wanted!r}.")
     name, _, suffix = wanted.partition(".")
     if name not in OUTPUTS:
-        raise InputError(f"There is nothing called {wanted!r} to save; known: {', '.join(OUTPUTS)}.")
+        hint = did_you_mean(name, OUTPUTS)
+        raise InputError(f"There is no output {wanted!r}{hint}; known: {', '.join(OUTPUTS)}.")
     output = OUTPUTS[name]
     types = {each.suffix: each for each in output.types}
     chosen = types.get(f".{suffix}") if suffix else output.types[0]
     if chosen is None:
-        raise InputError(f"{name} is saved as {', '.join(types)}; got {wanted!r}.")
+        raise InputError(f"{name} can be saved as {', '.join(types)}; got {wanted!r}.")
     return Chosen(output, (output.stem or name) + chosen.suffix, chosen)
 
 
 def encode(result: Result, wanted: str) -> bytes:
-    """The bytes of the file of one output."""
+    """Return the bytes of the file of an output."""
     chosen = find(wanted)
     if chosen.output.needs == "camera" and result.camera is None:
         raise InputError(
@@ -111,7 +112,7 @@ def encode(result: Result, wanted: str) -> bytes:
 
 
 def for_suffix(suffix: str) -> str | None:
-    """The first output that can be saved with this suffix, as in "disparity.pfm"; None if there is none."""
+    """The first output that can be saved with this suffix, such as "disparity.pfm"; None if there is none."""
     matches = (
         name + suffix
         for name, output in OUTPUTS.items()
@@ -121,7 +122,7 @@ def for_suffix(suffix: str) -> str | None:
 
 
 def spellings() -> list[str]:
-    """Everything that `find` knows."""
+    """All names that `find` accepts."""
     return [
         name + suffix
         for name, output in OUTPUTS.items()
@@ -224,7 +225,7 @@ def _arrays(result: Result, _suffix: str) -> bytes:
 
     names = ("disparity", "confidence", "left", "occlusion", "right_disparity")
     arrays = {name: getattr(result, name) for name in names if getattr(result, name) is not None}
-    return encode_npz(arrays, compressed=False)  # compressing takes longer than writing or sending it
+    return encode_npz(arrays, compressed=False)  # compressing would take longer than writing it
 
 
 def _summary(result: Result, _suffix: str) -> bytes:

@@ -30,7 +30,7 @@ def predict(
         str,
         typer.Argument(
             help="Left image, folder, quoted pattern or video; alone: a folder with both sides, a CSV file "
-            "with the columns left and right, or a side-by-side video."
+            "with the columns left and right, or a side-by-side image or video."
         ),
     ],
     right: Annotated[str | None, typer.Argument(help="The same for the right side.")] = None,

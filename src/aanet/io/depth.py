@@ -25,14 +25,14 @@ MILLIMETERS = 1000.0  # depth PNGs store whole millimeters
 
 
 def read_depth(path: PathLike) -> FloatMap:
-    """The depth in meters, [H, W] float32, NaN where unknown, from a PNG in millimeters or an NPY file."""
+    """Read a depth map in meters, [H, W] float32, NaN where unknown, from a PNG in millimeters or an NPY."""
     suffix = known_suffix(path, DEPTH_SUFFIXES, "depth")
     data, name = read_bytes(path, "a depth map"), str(path)
     if suffix == ".npy":
         return with_nan(decode_numpy(data, name, key="depth"), name)
     stored = one_map(decode_image(data, name), name)
     if stored.dtype != np.uint16:
-        raise ReadError(f"{name} has 8 bits a pixel; a depth PNG has 16 and holds millimeters.")
+        raise ReadError(f"{name} has 8 bits per pixel; a depth PNG has 16 bits and stores millimeters.")
     return unscale(stored, MILLIMETERS)
 
 
@@ -42,9 +42,10 @@ def write_depth(path: PathLike, depth: NDArray[np.floating]) -> None:
 
 
 def encode_depth(depth: NDArray[np.floating], suffix: str) -> bytes:
-    """The bytes of a depth map in meters in the format of `suffix`; not finite or not positive is unknown.
+    """Encode a depth map in meters in the format of `suffix`.
 
-    `.png` rounds to millimeters, and depths beyond 65.535 m become unknown, as in ROS; `.npy` keeps float32.
+    Values that are not finite or not positive are unknown.  `.png` rounds to millimeters, and depths beyond
+    65.535 m become unknown, as in ROS; `.npy` stores float32.
     """
     values: AnyImage = one_map(depth, "The depth map").astype(np.float32)
     known = np.where(np.isfinite(values) & (values > 0), values, np.float32(np.nan)).astype(np.float32)

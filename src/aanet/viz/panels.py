@@ -1,4 +1,4 @@
-"""Pictures put together: a colored map with its scale bar, and images side by side under their titles."""
+"""Composed pictures: a colored map with its scale bar, and panels of images with titles."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from aanet.typing import Image
 from aanet.viz.color import PAPER, nearness, turbo
 from aanet.viz.text import Label, draw_labels, text_size, text_width, wrap
 
-_MIN_COLUMN = 160  # pixels: titles of narrower images would have one word per line
+_MIN_COLUMN = 160  # pixels; titles of narrower images would have one word per line
 
 
 def with_scale_bar(image: Image, vmin: float, vmax: float, unit: str) -> Image:
-    """The colored map with its scale to the right: `unit` is "px" for disparity or "m" for depth."""
+    """Add a scale bar to the right of a colored map; `unit` is "px" for disparity or "m" for depth."""
     height, width = image.shape[:2]
     text = text_size(width)
     bar, gap = max(10, text), max(8, text // 2)
-    # The width depends on the image alone, so that the pictures of a video have one size.
+    # The width depends on the image only, so that all pictures of a video have one size.
     canvas = np.full((height, width + bar + 2 * gap + 4 * text, 3), PAPER, np.uint8)
     canvas[:, :width] = image
     canvas[:, width + gap : width + gap + bar] = turbo()[np.linspace(255, 0, height).astype(int)][:, None]
@@ -37,7 +37,7 @@ def with_scale_bar(image: Image, vmin: float, vmax: float, unit: str) -> Image:
 
 
 def panel(images: Sequence[Image], titles: Sequence[str], columns: int = 2) -> Image:
-    """Images in rows, each under its title, scaled to one height.  Long titles are wrapped."""
+    """Arrange images in rows, scaled to one height, each below its title.  Long titles are wrapped."""
     if not images or len(images) != len(titles):
         raise InputError(f"A panel needs one title for each image; got {len(images)} and {len(titles)}.")
     columns = min(columns, len(images))
@@ -66,7 +66,7 @@ def panel(images: Sequence[Image], titles: Sequence[str], columns: int = 2) -> I
 
 
 def ticks(vmin: float, vmax: float, unit: str, count: int) -> list[float]:
-    """Round numbers along the scale; 1-2-5 steps where it is logarithmic and long enough for them."""
+    """Round numbers within the scale; on a long logarithmic scale in steps of 1, 2, 5."""
     from matplotlib.ticker import MaxNLocator
 
     values = [float(value) for value in MaxNLocator(count, steps=[1, 2, 5, 10]).tick_values(vmin, vmax)]

@@ -1,4 +1,4 @@
-"""A point cloud as a picture."""
+"""Rendering of point clouds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def render_points(
     yaw: float = 18.0,
     pitch: float = 12.0,
 ) -> Image:
-    """A picture of a point cloud ([H, W, 3] meters, NaN = none) from a viewpoint swung around its middle.
+    """Render a point cloud from a viewpoint that is rotated around its center.
 
     Args:
-        points: As `StereoCamera.points` gives them: X right, Y down, Z forward.
+        points: [H, W, 3] in meters as `StereoCamera.points` returns them, X right, Y down, Z forward; NaN is
+            no point.
         colors: RGB of each point, [H, W, 3].
-        width: Of the picture.
-        height: Of the picture.
-        yaw: Degrees by which the viewer walks to the right (negative: to the left) around the scene.
-        pitch: Degrees by which the viewer rises above it.
+        width: Width of the picture.
+        height: Height of the picture.
+        yaw: Rotation of the viewpoint to the right, in degrees.
+        pitch: Rotation of the viewpoint upward, in degrees.
     """
     cloud, paint, spacing = _solid_points(points, colors)
     if not len(cloud):
@@ -40,7 +41,7 @@ def render_points(
     seen, paint, spacing = seen[front], paint[front], spacing[front]
     flat = seen[:, :2] / seen[:, 2:]
     low, high = np.percentile(flat, [0.5, 99.5], axis=0)
-    # Drawn at twice the size and halved, which smooths the edges of the splats.
+    # Rendered at twice the size and reduced, which smooths the edges of the splats.
     focal = 2 * 0.92 * min(width / (high[0] - low[0]), height / (high[1] - low[1]))
     pixels = (flat - (low + high) / 2) * focal + (width, height)
     size = np.clip(np.ceil(focal * spacing / seen[:, 2]) + 1, 2, 8).astype(np.int64)
@@ -51,7 +52,7 @@ def render_points(
 def _solid_points(
     points: NDArray[np.floating], colors: Image
 ) -> tuple[NDArray[np.float64], Image, NDArray[np.float64]]:
-    """The points on surfaces (neither stray nor across an edge), their colors, the distance to the next."""
+    """Points on surfaces (not isolated, not across an edge), their colors, and the distance to the next."""
     here: NDArray[np.float64] = points.astype(np.float64)
     depth = here[..., 2]
     right, below = (np.abs(np.diff(here, axis=axis, append=np.nan)) for axis in (1, 0))
@@ -65,7 +66,7 @@ def _solid_points(
 
 
 def _orbit(yaw: float, pitch: float) -> NDArray[np.float64]:
-    """The rotation that the scene makes when the viewer walks around it by `yaw` and rises by `pitch`."""
+    """The rotation of the scene that corresponds to moving the viewpoint by `yaw` and `pitch`."""
     a, b = math.radians(yaw), math.radians(pitch)
     turn = np.array([[math.cos(a), 0, math.sin(a)], [0, 1, 0], [-math.sin(a), 0, math.cos(a)]])
     tilt = np.array([[1, 0, 0], [0, math.cos(b), -math.sin(b)], [0, math.sin(b), math.cos(b)]])
@@ -81,11 +82,11 @@ def _splat(
     width: int,
     height: int,
 ) -> Image:
-    """Square splats, the nearest on top."""
-    order = np.argsort(-depth)  # far first: of two writes to one pixel the later wins
+    """Draw the points as squares, the nearest on top."""
+    order = np.argsort(-depth)  # the farthest first
     corner = (np.floor(pixels).astype(np.int64) - size[:, None] // 2)[order]
     size = size[order]
-    top = np.full(height * width, -1, np.int32)  # for each pixel, the place in `order` of what is seen there
+    top = np.full(height * width, -1, np.int32)  # index in `order` of the point seen in each pixel
     for dy in range(int(size.max())):
         for dx in range(int(size.max())):
             x, y = corner[:, 0] + dx, corner[:, 1] + dy

@@ -1,7 +1,4 @@
-"""Text in pictures.
-
-Drawn with Pillow: a matplotlib figure around the picture takes a hundred times as long as the text itself.
-"""
+"""Text in pictures, drawn with Pillow, which is much faster than a matplotlib figure."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ def text_width(text: str, size: int) -> float:
 
 
 def wrap(text: str, size: int, width: float) -> list[str]:
-    """Break a text between words into lines of at most `width` pixels; a longer word has a line of its own."""
+    """Break a text between words into lines of at most `width` pixels, or of one word if it is longer."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -60,6 +57,6 @@ def draw_labels(picture: Image, labels: Sequence[Label], size: int) -> Image:
 
 @lru_cache(maxsize=16)
 def _font(size: int) -> ImageFont.FreeTypeFont:
-    import matplotlib  # for its font, which has the letters of most languages
+    import matplotlib  # for its font, which covers most languages
 
     return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"), size)
