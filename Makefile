@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-fast check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/aanet demo -o out/demo
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests scripts

@@ -1,10 +1,11 @@
-"""Put the weights of a training run into the package, with a card that says what they are worth.
+"""Put the weights of a training run into the package, with a model card.
 
     python scripts/bundle_weights.py RUN … --hours 2.2 --middlebury FOLDER --kitti FOLDER
 
-RUN is a folder of `aanet train`; the weights of several are averaged.  The float16 file that is shipped, not
-the run's own, is scored on real pairs that were never trained on, beside SGBM in the same run.  The scores go
-into the file's metadata and into the card, `src/aanet/models/weights/bundled/NAME.md`.
+RUN is an output folder of `aanet train`; the weights of several runs are averaged. The bundled float16 file
+and SGBM are evaluated on real pairs that were not used for training. The scores are written to the metadata
+of the file and to the card, `src/aanet/models/weights/bundled/NAME.md`. Afterwards,
+`scripts/readme_tables.py` updates the README.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ SETS = {
 }
 METRICS = {"epe": "EPE", "bad2": "bad-2", "d1": "D1", "edge_epe": "EPE at edges"}
 EDGE_WIDTH = 7  # within 3 px of a disparity edge
-ALONE = "network alone"  # the key of its scores as it predicts, without upscaling and post-processing
-DENSE = 0.5  # share of pixels with truth; LiDAR gives a fifth
+ALONE = "network alone"  # the key of the scores without upscaling and post-processing
+DENSE = 0.5  # share of pixels with ground truth above which it is dense; LiDAR covers a fifth
 Scores = dict[str, dict[str, float]]
 
 
 def main() -> None:
-    """Write the file, score it, write it again with its scores, and the card."""
+    """Write the file, evaluate it, and write it again with its scores and the card."""
     arguments = parse()
     sources = [checkpoint.read(run / "weights-with-heads.safetensors") for run in arguments.runs]
-    network = averaged(sources)  # with the heads, to train on from it
+    network = averaged(sources)  # with training heads, so that training can continue from it
     hints = InferenceHints(arguments.upscale_to, arguments.sharpen_edges, arguments.fill_border)
     name = network.architecture.builder
     facts = {
@@ -83,14 +84,14 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "runs", type=Path, nargs="+", help="folders of training runs; weights of several are averaged"
     )
-    parser.add_argument("--hours", type=float, required=True, help="of training in all")
+    parser.add_argument("--hours", type=float, required=True, help="total training time")
     parser.add_argument("--hardware", default="two CPU cores")
     parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
     parser.add_argument(
@@ -98,7 +99,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--sharpen-edges", action="store_true", help="recommend sharpening blurred edges")
     parser.add_argument(
-        "--fill-border", action="store_true", help="recommend filling what the right camera does not see"
+        "--fill-border", action="store_true", help="recommend extrapolation at the left border"
     )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)
@@ -106,7 +107,7 @@ def parse() -> argparse.Namespace:
 
 
 def averaged(sources: list[checkpoint.Checkpoint]) -> StereoNetwork:
-    """The network on the mean of all weights; of parts of one training it is often better than the last."""
+    """Average the weights of several checkpoints, which is often better than the last one."""
     network = sources[-1].network()
     mean = {
         key: torch.stack([source.state[key] for source in sources]).mean(dim=0)
@@ -124,7 +125,7 @@ def score(
     scale: Scale = "auto",
     postprocess: Postprocess = "auto",
 ) -> Scores:
-    """Every metric of every set, averaged over images."""
+    """Compute all metrics of all sets, averaged over images."""
     sets: dict[str, Callable[[], Iterable[StereoSample]]] = {
         "motorcycle": lambda: [motorcycle()],
         "middlebury": lambda: pairs("middlebury2006", arguments.middlebury, ("2005-", "2006-")),
@@ -140,7 +141,7 @@ def score(
 
 
 def pairs(dataset: str, root: Path, prefixes: tuple[str, ...], **options: Any) -> Iterator[StereoSample]:
-    """The pairs of a dataset whose scene begins with one of the prefixes."""
+    """Yield the pairs of a dataset whose scene begins with one of the prefixes."""
     for sample in open_dataset(dataset, root, **options):
         if sample.name.split()[-1].startswith(prefixes):
             yield sample
@@ -149,7 +150,7 @@ def pairs(dataset: str, root: Path, prefixes: tuple[str, ...], **options: Any) -
 def score_pair(
     matcher: StereoMatcher, sample: StereoSample, scale: Scale = "auto", postprocess: Postprocess = "auto"
 ) -> dict[str, float]:
-    """The metrics of one pair over all pixels with truth; sparse truth cannot tell where edges are."""
+    """Compute the metrics of one pair; those at edges need dense ground truth."""
     truth, valid = sample.disparity, sample.valid
     assert truth is not None
     assert valid is not None
@@ -164,42 +165,44 @@ def score_pair(
 
 
 CARD = """\
-# {title}, as bundled
+# {title}: bundled weights
 
-{megabytes:.1f} MB of float16, disparities below 192 pixels. {network}
+{megabytes:.1f} MB (float16), for disparities below 192 pixels. {network}
 
-- **Trained on** {trained_on}.
-- **For** {hours:g} hours on {hardware}, in the parts of docs/notes/bundled-weights.md, as in `{recipe}`; \
-{parts} `{recipe_digest}`.
-- The pairs below were looked at between the parts, to decide how to go on and how to handle the weights.
-- **Released** {released} under {license}.
+- **Training data**: {trained_on}.
+- **Training**: {hours:g} hours on {hardware} with `{recipe}`, as described in \
+docs/notes/bundled-weights.md; {parts} `{recipe_digest}`.
+- **Model selection**: the real pairs below were evaluated between parts of the training, to decide how to \
+continue and which settings to recommend.
+- **Released**: {released} under {license}.
 
-Scores on real pairs that were never trained on: all pixels with ground truth, averaged over images, the \
-float16 file beside SGBM (`StereoMatcher("sgbm")`) in one run. Errors are in pixels, bad-2 and D1 in \
-percent; edges: within 3 pixels of a jump in disparity. Bold: better than SGBM. "Network alone": \
-with `scale=1, postprocess="none"`, which is faster for small images.
+The table shows the errors of the float16 file and of SGBM (`StereoMatcher("sgbm")`) on real pairs that were \
+not used for training, over all pixels with ground truth and averaged over images. Errors are in pixels, \
+bad-2 and D1 in percent. Edges are pixels within 3 pixels of a disparity jump. Bold figures are better than \
+SGBM. "network alone" is without upscaling and post-processing (`scale=1, postprocess="none"`), which is \
+faster for small images.
 
 {table}
 
 ## Limits
 
 - {verdict}
-- It has seen no pair of a real stereo camera; expect it to be worse than networks that were trained on \
-Scene Flow and KITTI for days on a GPU.
-- Disparities of 192 pixels and more are out of its range; `--scale 0.5` doubles it.
+- The weights were not trained on pairs of a real stereo camera; networks trained on Scene Flow and KITTI \
+for days on a GPU are expected to be more accurate.
+- Disparities of 192 pixels and more are out of range; `--scale 0.5` doubles the range.
 - Pairs must be rectified to within half a pixel.
-- Mirrors, glass and large areas without texture are guessed from their surroundings.
+- Predictions are unreliable on mirrors, glass and large textureless areas.
 """
 
 
 REGRESSIONS = {
-    "soft_argmin": "Disparities are regressed by soft argmin, as published.",
-    "peak": "The network is the published one, but its disparity is that of the highest peak (`peak`).",
+    "soft_argmin": "Disparities are regressed with soft argmin, as in the paper.",
+    "peak": "The architecture is the paper's, but disparities are regressed from the highest peak (`peak`).",
 }
 
 
 def card(network: StereoNetwork, hints: InferenceHints, facts: dict[str, Any], size: int) -> str:
-    """What the weights are, in words."""
+    """Return the model card."""
     name, title = network.architecture.builder, zoo.card(network.architecture.builder).title
     ours, plain, sgbm = (facts["scores"][key] for key in (name, ALONE, "sgbm"))
     rows = []
@@ -210,34 +213,36 @@ def card(network: StereoNetwork, hints: InferenceHints, facts: dict[str, Any], s
             ]
             rows.append([label, METRICS[metric], *cells, f"{best:.2f}"])
     worse = sum(ours[key][metric] >= sgbm[key][metric] for key in SETS for metric in ours[key])
-    verdict = "It is better than SGBM in every figure above."
+    verdict = "The weights are better than SGBM in every figure above."
     if worse:
-        verdict = f"In {worse} of {len(rows)} figures above it is worse than SGBM: more training is needed."
+        verdict = f"The weights are worse than SGBM in {worse} of the {len(rows)} figures above."
     about = REGRESSIONS[network.architecture.regression]
     if not zoo.card(name).in_paper:
-        about = "Not in the paper. Its features started from EfficientNet-Lite0, trained on ImageNet."
+        about = (
+            "The network is not in the paper. Its features (EfficientNet-Lite0) were pretrained on ImageNet."
+        )
     if hints.upscale_to:
         about += (
-            f" Images narrower than {hints.upscale_to} pixels are upscaled to that width to be "
-            f"matched, at most {MAX_UPSCALE:g} times."
+            f" Images narrower than {hints.upscale_to} pixels are upscaled to that width before "
+            f"matching, at most {MAX_UPSCALE:g} times."
         )
     if hints.sharpen_edges:
         about += " Blurred edges are sharpened."
     if hints.fill_border:
-        about += " Past the left end of the right image nothing can be matched: surfaces go on as beside it."
+        about += " Disparities are extrapolated at the left border, which the right camera does not see."
     table = markdown.table(["set", "metric", title, ALONE, "SGBM"], rows)
     several = "," in facts["recipe_digest"]
     parts = (
-        "weights averaged over the ends of the parts with the digests"
+        "the weights are averaged over the ends of the parts with the recipe digests"
         if several
-        else "digest of the last part"
+        else "recipe digest of the last part"
     )
     words = {"parts": parts, "title": title, "verdict": verdict, "network": about, "table": "\n".join(table)}
     return wrapped(CARD.format(megabytes=size / 1e6, **words, **facts))
 
 
 def wrapped(text: str) -> str:
-    """Long lines broken at 110 characters, except those of tables."""
+    """Wrap lines at 110 characters, except those of tables."""
     lines: list[str] = []
     for line in text.splitlines():
         indent = "  " if line.startswith("- ") else ""

@@ -23,7 +23,7 @@ def main() -> None:
     """Both pictures, from one server."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="aanet", help="what matches")
-    parser.add_argument("--out", type=Path, default=IMAGES, help="folder of the pictures")
+    parser.add_argument("--output", "-o", type=Path, default=IMAGES, help="folder of the pictures")
     arguments = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
@@ -45,7 +45,7 @@ def main() -> None:
                     page.click("#example-2")
                     page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
                     look(page)
-                    target = arguments.out / f"page-{scheme}.jpg"
+                    target = arguments.output / f"page-{scheme}.jpg"
                     page.screenshot(path=target, full_page=True, type="jpeg", quality=85)
         finally:
             server.terminate()

@@ -12,37 +12,15 @@ from aanet.inference.hints import InferenceHints
 from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
 from aanet.inference.size_rule import SizeRule
-from aanet.inference.spec import NetworkSpec
 from aanet.io.images import write_image
 from aanet.matcher import StereoMatcher, occluded
-from matching_network import matching_network, plane, textured_scene
+from helpers.fake_engine import FakeEngine
+from helpers.matching_network import matching_network, plane, textured_scene
 
 
 @pytest.fixture(scope="module")
 def matcher() -> StereoMatcher:
     return StereoMatcher(matching_network(24), engine="torch")
-
-
-class FakeEngine:
-    """Answers with the column at which the left image's first pixel stood, and remembers what it saw."""
-
-    name = description = "fake"
-
-    def __init__(self, spec: NetworkSpec, answer: float = 5.0, memory: int = 10**12) -> None:
-        self.spec, self.answer, self.memory = spec, answer, memory
-        self.shapes: list[tuple[int, ...]] = []
-
-    def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.shapes.append(left.shape)
-        disparity = np.full_like(left[:, 0], self.answer)
-        return disparity, left[:, 0].copy()
-
-    def available_memory(self) -> int:
-        return self.memory
-
-
-def faked(engine: FakeEngine) -> StereoMatcher:
-    return StereoMatcher.with_engine(engine)
 
 
 def test_sgbm_finds_a_plane():
@@ -111,28 +89,26 @@ def test_padding_repeats_pixels_around_the_image_and_is_cut_off_again():
 
 
 def test_at_another_scale_values_and_size_are_those_of_the_image():
-    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12)))
-    result = faked(engine)(*plane(100, 200, 8), scale=0.5, inspect=False)
+    engine = FakeEngine(sizes=SizeRule(12))
+    result = engine.matcher(*plane(100, 200, 8), scale=0.5, inspect=False)
     assert engine.shapes == [(1, 3, 60, 108)]  # 50×100, padded
     assert result.disparity.shape == (100, 200)
     np.testing.assert_allclose(result.disparity, 10.0)  # 5 px at half the size
     # A smooth image comes back in its place: the confidence of the fake is the image itself.
     ramp = np.repeat(np.linspace(0, 1, 200, dtype=np.float32)[None], 100, 0)
-    result = faked(engine)(ramp, ramp, scale=0.5, inspect=False)
+    result = engine.matcher(ramp, ramp, scale=0.5, inspect=False)
     np.testing.assert_allclose(result.confidence[:, 2:-2], ramp[:, 2:-2], atol=2e-3)
 
 
 def test_small_images_are_upscaled_where_the_weights_recommend_it():
-    engine = FakeEngine(
-        NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12), hints=InferenceHints(upscale_to=288))
-    )
-    result = faked(engine)(*plane(96, 192, 8), inspect=False)
+    engine = FakeEngine(sizes=SizeRule(12), hints=InferenceHints(upscale_to=288))
+    result = engine.matcher(*plane(96, 192, 8), inspect=False)
     assert engine.shapes == [(1, 3, 144, 288)]
     np.testing.assert_allclose(result.disparity, 5 / 1.5, rtol=1e-6)  # the fake says 5 at any size
     engine.shapes.clear()
-    faked(engine)(*plane(96, 120, 8), inspect=False)  # 1.5 times and no more
-    faked(engine)(*plane(96, 300, 8), inspect=False)  # wide enough
-    faked(engine)(*plane(96, 192, 8), scale=1.0, inspect=False)  # asked for
+    engine.matcher(*plane(96, 120, 8), inspect=False)  # 1.5 times and no more
+    engine.matcher(*plane(96, 300, 8), inspect=False)  # wide enough
+    engine.matcher(*plane(96, 192, 8), scale=1.0, inspect=False)  # asked for
     assert engine.shapes == [(1, 3, 144, 180), (1, 3, 96, 300), (1, 3, 96, 192)]
 
 
@@ -157,12 +133,12 @@ def test_a_batch_gives_what_single_calls_give(matcher):
 
 def test_pairs_of_one_size_go_through_the_network_together_if_memory_allows():
     pairs = [plane(60, 120, 8)] * 4 + [plane(48, 120, 8)]
-    engine = FakeEngine(NetworkSpec("aanet", 192, 800, True, sizes=SizeRule(12)))
-    faked(engine).batch(pairs, inspect=False)
+    engine = FakeEngine(max_disparity=192, sizes=SizeRule(12))
+    engine.matcher.batch(pairs, inspect=False)
     assert engine.shapes == [(4, 3, 60, 120), (1, 3, 48, 120)]
     engine.shapes.clear()
     engine.memory = 1
-    faked(engine).batch(pairs, tile=None, inspect=False)
+    engine.matcher.batch(pairs, tile=None, inspect=False)
     assert engine.shapes == [(1, 3, 60, 120)] * 4 + [(1, 3, 48, 120)]
 
 
@@ -184,8 +160,8 @@ def test_right_disparity_and_occlusion_of_a_step():
 
 
 def test_without_the_check_nothing_is_matched_twice():
-    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
-    result = faked(engine)(*plane(60, 120, 8), inspect=False)
+    engine = FakeEngine()
+    result = engine.matcher(*plane(60, 120, 8), inspect=False)
     assert result.right_disparity is None
     assert result.occlusion is None
     assert len(engine.shapes) == 1
@@ -199,14 +175,13 @@ def test_occlusion_is_a_difference_of_more_than_a_pixel():
 
 
 def test_too_short_a_range_is_told():
-    spec = NetworkSpec("aanet", 48, 800, True, candidate_step=3)
-    at_end = faked(FakeEngine(spec, answer=45.0))(*plane(60, 120, 8), inspect=False)
+    at_end = FakeEngine(45.0, candidate_step=3).matcher(*plane(60, 120, 8), inspect=False)
     assert at_end.warnings == [
         "100 % of the pixels lie at the end of the search range of 48 pixels: something is probably nearer; "
         "use a larger maximum disparity, or match at a scale of 0.5."
     ]
-    assert faked(FakeEngine(spec, answer=41.0))(*plane(60, 120, 8), inspect=False).warnings == []
-    half = faked(FakeEngine(spec, answer=45.0))(*plane(60, 120, 8), scale=0.5, inspect=False)
+    assert FakeEngine(41.0, candidate_step=3).matcher(*plane(60, 120, 8), inspect=False).warnings == []
+    half = FakeEngine(45.0, candidate_step=3).matcher(*plane(60, 120, 8), scale=0.5, inspect=False)
     assert "range of 96 pixels" in half.warnings[0]
 
 
@@ -217,18 +192,17 @@ def test_what_is_wrong_with_a_pair_is_told(matcher):
 
 
 def test_a_strict_match_refuses_the_pair_before_it_is_matched():
-    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
+    engine = FakeEngine()
     left, right = plane(96, 192, 8)
     with pytest.raises(InputError, match="Both images are the same"):
-        faked(engine)(left, left, strict=True)
+        engine.matcher(left, left, strict=True)
     assert engine.shapes == []
-    assert faked(engine)(left, right, strict=True).warnings == []
+    assert engine.matcher(left, right, strict=True).warnings == []
 
 
 def test_how_images_are_stored_is_a_note_that_a_strict_match_accepts():
-    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
     left, right = (image[..., 0].astype(np.uint16) * 257 for image in plane(96, 192, 8))
-    result = faked(engine)(left, right, strict=True)
+    result = FakeEngine().matcher(left, right, strict=True)
     assert result.warnings == []
     assert any("gray" in note for note in result.notes)
     assert any("16 bits" in note for note in result.notes)
@@ -236,10 +210,10 @@ def test_how_images_are_stored_is_a_note_that_a_strict_match_accepts():
 
 
 def test_options_may_be_given_together_or_one_by_one():
-    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True, sizes=SizeRule(12)))
+    engine = FakeEngine(sizes=SizeRule(12))
     half = MatchOptions(scale=0.5, inspect=False)
-    faked(engine)(*plane(96, 192, 8), options=half)
-    faked(engine)(*plane(96, 192, 8), options=half, check=True)
+    engine.matcher(*plane(96, 192, 8), options=half)
+    engine.matcher(*plane(96, 192, 8), options=half, check=True)
     assert engine.shapes == [(1, 3, 48, 96)] * 3
     for tile in ("none", None, (200, 300), "200x300", "200×300"):
         assert MatchOptions(tile=tile).parsed_tile() == (None if tile in ("none", None) else (200, 300))
@@ -260,13 +234,13 @@ def test_options_may_be_given_together_or_one_by_one():
 )
 def test_wrong_options_are_one_sentence(options, message):
     with pytest.raises(InputError, match=message):
-        faked(FakeEngine(NetworkSpec("aanet", 48, 800, True)))(*plane(60, 120, 8), **options)
+        FakeEngine().matcher(*plane(60, 120, 8), **options)
 
 
 @pytest.mark.parametrize("image", [None, 5, "", np.zeros((4, 4), object), np.zeros((0, 3)), np.zeros(7)])
 def test_what_is_no_image_is_one_sentence(image):
     with pytest.raises(AanetError, match="xpected an image"):
-        faked(FakeEngine(NetworkSpec("aanet", 48, 800, True)))(image, textured_scene(4, 4))
+        FakeEngine().matcher(image, textured_scene(4, 4))
 
 
 CAMERA = StereoCamera(fx=100, cx=60, cy=30, baseline_m=0.1, width=120, height=60)
@@ -282,20 +256,20 @@ RAW = RawCalibration(
 
 
 def test_a_calibration_gives_the_camera_and_may_be_a_file(tmp_path):
-    engine, pair = FakeEngine(NetworkSpec("aanet", 48, 800, True)), plane(60, 120, 8)
+    engine, pair = FakeEngine(), plane(60, 120, 8)
     CAMERA.save(tmp_path / "camera.json")
     for given in (CAMERA, Calibration(CAMERA), tmp_path / "camera.json", str(tmp_path / "camera.json")):
-        result = faked(engine)(*pair, calibration=given, inspect=False)
+        result = engine.matcher(*pair, calibration=given, inspect=False)
         assert result.camera == CAMERA
         np.testing.assert_allclose(result.depth(), 100 * 0.1 / 5)
     with pytest.raises(ReadError, match="does not exist; expected a calibration file"):
-        faked(engine)(*pair, calibration="missing.yml")
+        engine.matcher(*pair, calibration="missing.yml")
 
 
 def test_a_raw_pair_is_rectified_before_it_is_matched():
-    engine, pair = FakeEngine(NetworkSpec("aanet", 48, 800, True)), plane(60, 120, 8)
+    engine, pair = FakeEngine(), plane(60, 120, 8)
     calibration = Calibration(RAW)  # states no size: that of the images is taken
-    result = faked(engine)(*pair, calibration=calibration, inspect=False)
+    result = engine.matcher(*pair, calibration=calibration, inspect=False)
     np.testing.assert_array_equal(result.left, calibration.rectify(*pair)[0])
     assert not np.array_equal(result.left, pair[0])
     assert result.camera == calibration.for_size(120, 60).camera
@@ -303,14 +277,14 @@ def test_a_raw_pair_is_rectified_before_it_is_matched():
 
 
 def test_a_calibration_of_another_size_is_refused_before_the_matching():
-    engine = FakeEngine(NetworkSpec("aanet", 48, 800, True))
+    engine = FakeEngine()
     with pytest.raises(InputError, match="for images of 120×60 pixels; these have 100×48"):
-        faked(engine)(*plane(48, 100, 8), calibration=CAMERA)
+        engine.matcher(*plane(48, 100, 8), calibration=CAMERA)
     assert engine.shapes == []
 
 
 def test_a_matcher_says_what_it_is():
-    matcher = faked(FakeEngine(NetworkSpec("aanet", 48, 800, True)))
+    matcher = FakeEngine().matcher
     assert repr(matcher) == "StereoMatcher(aanet, 48 px; fake)"
 
 

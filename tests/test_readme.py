@@ -1,10 +1,10 @@
-"""The README's own commands and code run as printed."""
+"""The README's own commands and code run as printed, and its tables are up to date."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from aanet.cli.main import app
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
-from aanet.inference.hints import MAX_UPSCALE
 from aanet.io.images import write_image
-from aanet.models.weights import checkpoint, files
+from aanet.models.weights import files
+from helpers.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -47,11 +47,11 @@ def test_the_first_commands_and_the_python_lines_work_as_printed(
     (code,) = blocks("python")
     exec(compile(code, "README.md", "exec"), {})
     assert "(500, 741)" in capsys.readouterr().out
-    by_code = {path.name for path in (tmp_path / "out/mine").iterdir()}
-    shutil.rmtree(tmp_path / "out/mine")
     (predict,) = (command for command in commands() if command[0] == "predict" and "--calib" in command)
     run(predict)
-    written = {path.name for path in (tmp_path / "out/mine").iterdir()}
+    by_code, written = (
+        {path.name for path in Path(folder).iterdir()} for folder in ("out/python", "out/mine")
+    )
     assert written == by_code
     assert {"left_disparity.png", "left_color.png", "left_points.ply"} <= written
 
@@ -73,55 +73,31 @@ def test_every_file_it_links_to_exists() -> None:
 
 
 def test_every_recipe_that_a_page_names_exists() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "src/aanet/weights").glob("*.md")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *files.BUNDLED.glob("*.md")]
     texts = [page.read_text(encoding="utf-8") for page in pages]
     named = {name for text in texts for name in re.findall(r"recipes/([\w-]+\.toml)", text)}
     assert named
     assert [name for name in sorted(named) if not (ROOT / "recipes" / name).exists()] == []
 
 
-def test_the_scores_are_those_of_the_card() -> None:
-    scores = files.facts("aanet")["scores"]
-    for place, percentage in (("motorcycle", "bad2"), ("middlebury", "bad2"), ("kitti2015", "d1")):
-        ours, sgbm = scores["aanet"][place], scores["sgbm"][place]
-        cells = [f"{ours['epe']:.2f}", f"{sgbm['epe']:.2f}"]
-        cells += [f"{ours[percentage]:.1f} %", f"{sgbm[percentage]:.1f} %"]
-        if "edge_epe" in ours:
-            cells += [f"{ours['edge_epe']:.2f}", f"{sgbm['edge_epe']:.2f}"]
-        assert f"| {' | '.join(cells)} |" in README, place
+def test_the_tables_are_those_of_the_cards() -> None:
+    script = load_script("readme_tables")
+    assert script.with_tables(README) == README, "run scripts/readme_tables.py"
 
 
-def test_how_often_it_says_that_sgbm_is_beaten_is_true() -> None:
-    scores = files.facts("aanet")["scores"]
-    sgbm = scores["sgbm"]
-    beaten = {
-        key: [scores[key][place][metric] < sgbm[place][metric] for place in sgbm for metric in sgbm[place]]
-        for key in ("aanet", "network alone")
-    }
-    assert "They beat SGBM in **every figure of the card**" in README
-    assert all(beaten["aanet"])
-    assert "network alone beats SGBM in most figures, not in all" in README
-    assert len(beaten["network alone"]) / 2 < sum(beaten["network alone"]) < len(beaten["network alone"])
-
-
-def test_what_it_says_of_upscaling_and_of_the_small_network_is_on_the_cards() -> None:
-    words = " ".join(README.split())
-    facts, small = files.facts("aanet"), files.facts("stereonet_aa")
-    assert f"in {facts['hours']:g} hours" in words
-    assert (
-        f"narrower than {checkpoint.read('aanet').hints.upscale_to} pixels are upscaled for it, at most "
-        f"{MAX_UPSCALE:g}" in words
-    )
-    plain = facts["scores"]["network alone"]["motorcycle"]
-    assert f"Motorcycle has {plain['epe']:.2f} and {plain['bad2']:.1f} %" in words
-    scores = small["scores"]["stereonet_aa"]
-    for place in ("motorcycle", "middlebury"):
-        assert f"{scores[place]['epe']:.2f} and {scores[place]['bad2']:.1f} %" in words, place
-    assert f"D1 {scores['kitti2015']['d1']:.1f} %" in words
-    assert f"has had {small['hours']:g} hours of training" in words
-    sgbm = small["scores"]["sgbm"]
-    beaten = [scores[place][metric] < sgbm[place][metric] for place in sgbm for metric in sgbm[place]]
-    assert f"beats SGBM in {sum(beaten)} of the {len(beaten)} figures of its card" in words
-    assert "edges are still softer than SGBM's on Motorcycle and on Middlebury 2005 and 2006" in words
-    softer = [place for place in sgbm if scores[place].get("edge_epe", 0) > sgbm[place].get("edge_epe", 0)]
-    assert softer == ["motorcycle", "middlebury"]
+def test_a_stale_table_is_noticed_and_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = load_script("readme_tables")
+    file = tmp_path / "README.md"
+    file.write_text("before\n<!-- toy: by a script -->\n| old |\n<!-- end of toy -->\nafter\n")
+    monkeypatch.setattr(script, "README", file)
+    monkeypatch.setattr(script, "TABLES", {"toy": lambda: ["| new |"]})
+    monkeypatch.setattr(sys, "argv", ["readme_tables.py", "--check"])
+    with pytest.raises(SystemExit, match="stale"):
+        script.main()
+    monkeypatch.setattr(sys, "argv", ["readme_tables.py"])
+    script.main()
+    text = "before\n<!-- toy: by a script -->\n\n| new |\n\n<!-- end of toy -->\nafter\n"
+    assert file.read_text() == text
+    monkeypatch.setattr(script, "TABLES", {"absent": list})
+    with pytest.raises(SystemExit, match="absent"):
+        script.main()

@@ -1,4 +1,4 @@
-// Just enough of images for the examples: binary PPM in, planes for the network, PFM out.
+// Image input and output of the examples: reading binary PPM, conversion to planes, writing PFM.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@ inline Image read_ppm(const std::string& path) {
     size_t maximum = 0;
     file >> magic >> image.width >> image.height >> maximum;
     if (magic != "P6" || maximum != 255) throw std::runtime_error(path + " is not a binary PPM of 8 bits.");
-    file.get();  // the one white space before the pixels
+    file.get();  // the single whitespace before the pixels
     image.rgb.resize(3 * image.width * image.height);
     file.read(reinterpret_cast<char*>(image.rgb.data()), std::streamsize(image.rgb.size()));
     if (!file) throw std::runtime_error(path + " ends too early.");
@@ -30,7 +30,7 @@ inline size_t padded(size_t side, size_t multiple, size_t minimum) {
     return std::max((side + multiple - 1) / multiple * multiple, minimum);
 }
 
-// RGB in 0 … 1, [3, height, width]: the image in the middle, its outermost pixels repeated around it.
+// Returns RGB in 0 … 1, [3, height, width]: the image in the center, padded by replicating border pixels.
 inline std::vector<float> planes(const Image& image, size_t height, size_t width) {
     const size_t top = (height - image.height) / 2, left = (width - image.width) / 2;
     std::vector<float> values(3 * height * width);
@@ -45,7 +45,7 @@ inline std::vector<float> planes(const Image& image, size_t height, size_t width
     return values;
 }
 
-// What `planes` put around the image is cut off a map [height, width] again.  PFM runs from the bottom up.
+// Writes a map [height, width] without the padding of `planes`. PFM stores the bottom row first.
 inline void write_pfm(const std::string& path, const float* map, size_t height, size_t width, const Image& like) {
     const size_t top = (height - like.height) / 2, left = (width - like.width) / 2;
     std::ofstream file(path, std::ios::binary);

@@ -1,4 +1,4 @@
-"""The errors that a user is meant to read, by what the caller can do about them."""
+"""Errors with messages for users, classified by what the caller can do about them."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Iterable
 
 
 class AanetError(ValueError):
-    """Something the caller gave cannot be used; the message is one plain sentence saying what and why.
+    """The base class; the message is one sentence that a user can understand.
 
-    The command line prints the message and exits with code 2; it never shows a traceback for it.
+    The command line prints the message without a traceback and exits with code 2.
     """
 
 
 class InputError(AanetError):
-    """An argument, an image or a calibration has a value that makes no sense here; give another one."""
+    """An argument, an image or a calibration has an invalid value."""
 
 
 class ReadError(AanetError):
-    """A file is missing, damaged, or of another kind than expected."""
+    """A file is missing, damaged or of an unexpected type."""
 
 
 class WriteError(AanetError):
-    """A file cannot be written: the disk is full, or the folder is not writable."""
+    """A file cannot be written, for example because the disk is full or the folder is read-only."""
 
 
 class MissingExtraError(AanetError):
-    """A package of an optional extra is not installed; the message says how to install it."""
+    """An optional package is not installed; the message tells how to install it."""
 
 
 class UnsupportedError(AanetError):
-    """Each argument is valid, but not their combination, or not on this machine."""
+    """Each argument is valid, but not in this combination or not on this machine."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

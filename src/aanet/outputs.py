@@ -130,14 +130,14 @@ def spellings() -> list[str]:
     ]
 
 
-def describe(camera: str, check: str) -> str:
-    """The whole table in one paragraph; `camera` and `check` say how a user gives what outputs need."""
+def describe(camera: str, check: str) -> list[str]:
+    """One phrase per output; `camera` and `check` are the options that provide what some outputs need."""
     needs = {"camera": f", needs {camera}", "check": f", needs {check}", None: ""}
-    return "; ".join(
+    return [
         f"{name} ({', '.join(each.suffix[1:] for each in output.types)}): "
         f"{output.content}{needs[output.needs]}"
         for name, output in OUTPUTS.items()
-    )
+    ]
 
 
 def _disparity(result: Result, suffix: str) -> bytes:

@@ -4,7 +4,7 @@ import torch
 
 from aanet.benchmark.baseline import LoopCorrelationPyramid, as_baseline, loop_correlation, random_pair
 from aanet.ops import correlation_volume
-from small_networks import random_network
+from helpers.small_networks import build_small
 
 
 def test_loop_correlation_is_the_same_volume() -> None:
@@ -13,7 +13,7 @@ def test_loop_correlation_is_the_same_volume() -> None:
 
 
 def test_the_baseline_predicts_what_the_network_predicts() -> None:
-    network, twin = random_network("aanet", 48), random_network("aanet", 48)
+    network, twin = build_small("aanet", 48), build_small("aanet", 48)
     baseline = as_baseline(twin)
     assert isinstance(twin.cost_volume, LoopCorrelationPyramid)
     assert all(parameter.is_contiguous() for parameter in twin.parameters())

@@ -47,13 +47,13 @@ def test_the_table_and_the_picture_are_written(tmp_path: Path) -> None:
 
 def test_the_preset_runs_end_to_end_at_a_small_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "largest_common_size", lambda: (96, 192))
-    files = ["--report", str(tmp_path / "t.md"), "--picture", str(tmp_path / "p.png")]
+    files = ["--output", str(tmp_path)]
     arguments = ["benchmark", "stereonet", "stereonet_aa", "--preset", "paper", "--rounds", "1", *files]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "StereoNet-AA is" in result.stdout
     assert "…" not in result.stdout  # the table fits eighty columns
-    assert {path.name for path in tmp_path.iterdir()} == {"t.md", "t.json", "p.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {"report.md", "report.json", "chart.png"}
 
 
 def test_a_network_that_is_not_in_the_table_is_named() -> None:

@@ -6,7 +6,7 @@ import cv2
 import pytest
 
 from aanet.benchmark import presets, scaling
-from aanet.benchmark.scaling import Point, exponent, growth, markdown, measure_scaling, plot_scaling
+from aanet.benchmark.scaling import Point, exponent, markdown, measure_scaling, plot_scaling
 from aanet.errors import AanetError
 from aanet.models.complexity import size_rule
 
@@ -17,14 +17,6 @@ def test_exponent_of_a_power_law_is_found() -> None:
     ]
     assert exponent(points, lambda p: p.seconds) == pytest.approx(1.3)
     assert exponent(points, lambda p: p.gigabytes) == pytest.approx(1.0)
-
-
-def test_unknown_memory_is_said_and_the_time_is_still_told(tmp_path: Path) -> None:
-    points = [Point(96, side, side, side, None) for side in (100, 200)]
-    assert "| 100×100 | 96 | 100.00 | unknown |" in markdown(points)
-    assert growth(points) == ["Below 96: time grows with pixels^0.50."]
-    plot_scaling(points, "a title", tmp_path / "s.png")
-    assert (tmp_path / "s.png").is_file()
 
 
 def test_sizes_go_up_to_what_the_network_takes(monkeypatch: pytest.MonkeyPatch) -> None:

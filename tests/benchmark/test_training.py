@@ -25,16 +25,16 @@ def test_every_variant_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     "support",
     [
         Bf16Support(True, "it is emulated"),
-        Bf16Support(False, "a small trial of it ended with SIGILL"),
+        Bf16Support(False, "a short probe ended with SIGILL"),
     ],
 )
 def test_bf16_is_left_out_where_it_is_emulated_or_cannot_be_used(
     monkeypatch: pytest.MonkeyPatch, support: Bf16Support
 ) -> None:
-    monkeypatch.setitem(bf16_support._answers, "torch", support)
+    monkeypatch.setitem(bf16_support._results, "torch", support)
     monkeypatch.setattr(training, "_step", lambda *_: lambda: None)
     variants = [timing.variant for timing in training.benchmark_training_step("stereonet_aa", rounds=1)]
     assert variants == ["baseline (float32, NCHW, loop)", "float32"]
     if not support.works:
-        with pytest.raises(AanetError, match="PyTorch here: a small trial of it ended with SIGILL"):
+        with pytest.raises(AanetError, match="PyTorch here: a short probe ended with SIGILL"):
             training.benchmark_training_step("stereonet_aa", rounds=1, bf16=True)

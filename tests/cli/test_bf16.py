@@ -17,11 +17,9 @@ from aanet.engines import bf16_support
 from aanet.engines.bf16_support import SETTING, VARIABLE, Bf16Support
 from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
-from matching_network import matching_network, plane
+from helpers.matching_network import matching_network, plane
 
-BROKEN = Bf16Support(
-    False, f"a small trial of it ended with SIGILL, and with {SETTING} it does not work either"
-)
+BROKEN = Bf16Support(False, f"a short probe ended with SIGILL, and with {SETTING} it does not work either")
 # A machine that announces AMX, on which the probe dies in any case or only with AMX.
 COMMAND = """
 import sys
@@ -61,10 +59,9 @@ def test_bf16_by_name_is_one_sentence_and_exit_code_2(
     wish = ("--model", "stereonet_aa", "--engine", engine, "--precision", "bf16", "-o", tmp_path / "out")
     done = run(DIES, "predict", *pair, *wish, cache=tmp_path / "cache")
     assert done.returncode == 2
-    assert done.stderr == (
-        f"aanet: bf16 cannot be used with {title} here: a small trial of it ended with SIGILL, and with "
-        f"{SETTING} it does not work either; float32 can.\n"
-    )
+    assert done.stderr.startswith(f"aanet: bf16 cannot be used with {title} here: ")
+    assert f"SIGILL, and with {SETTING} it does not work either" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
@@ -79,7 +76,7 @@ def test_with_broken_amx_the_default_is_float32_and_bf16_is_had_by_name(
         request.getfixturevalue(f"{engine}_bf16")
     network, cache = tmp_path / "network.safetensors", tmp_path / "cache"
     checkpoint.save(matching_network(24), network)
-    wish = ("--weights", network, "--engine", engine, "--precision", precision, "-o", tmp_path / "out")
+    wish = ("--model", network, "--engine", engine, "--precision", precision, "-o", tmp_path / "out")
     # bf16 would be refused if the library had been loaded before the guard was asked.
     done = run(DIES_WITH_AMX, "predict", *pair, *wish, "--json", cache=cache)
     assert (done.returncode, done.stderr) == (0, "")
@@ -92,7 +89,7 @@ def test_with_broken_amx_the_default_is_float32_and_bf16_is_had_by_name(
 def test_a_recipe_in_bf16_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(bf16_support._answers, "torch", BROKEN)
+    monkeypatch.setitem(bf16_support._results, "torch", BROKEN)
     monkeypatch.chdir(tmp_path)
     recipe = Path(__file__).parents[2] / "recipes" / "synthetic-cpu.toml"
     arguments = ["train", str(recipe), "--set", "run.precision=bf16-mixed", "--set", "run.accelerator=cpu"]
@@ -101,7 +98,7 @@ def test_a_recipe_in_bf16_is_refused_before_anything_is_written(
         entry.main()
     assert stop.value.code == 2
     sentence = capsys.readouterr().err.splitlines()[-1]
-    assert "bf16 cannot be used with PyTorch here: a small trial of it ended with SIGILL" in sentence
+    assert "bf16 cannot be used with PyTorch here: a short probe ended with SIGILL" in sentence
     assert SETTING in sentence
     assert list(tmp_path.iterdir()) == []
 
@@ -110,7 +107,7 @@ def test_a_recipe_in_bf16_is_refused_before_anything_is_written(
 def test_a_benchmark_of_bf16_is_refused(
     engine: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(bf16_support._answers, engine.removesuffix("-bf16"), BROKEN)
+    monkeypatch.setitem(bf16_support._results, engine.removesuffix("-bf16"), BROKEN)
     monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["aanet", "benchmark", "stereonet_aa", "--engines", engine, "--json"])
     with pytest.raises(SystemExit) as stop:

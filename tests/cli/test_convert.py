@@ -28,7 +28,7 @@ def test_an_authors_file_becomes_ours_without_heads(tmp_path: Path) -> None:
     network = authors_file(tmp_path / "aanet_kitti15-01234567.pth", "aanet", True, 48)
     result = run(app, ["convert", str(tmp_path / "aanet_kitti15-01234567.pth")])
     assert result.exit_code == 0, result.output
-    assert "holds AANet (disparities below 48, " in result.output
+    assert "AANet, disparities below 48, " in result.output
     converted = checkpoint.read(tmp_path / "aanet_kitti15-01234567.safetensors")
     assert converted.architecture == Architecture("aanet", 48, False)
     for key, value in converted.state.items():
@@ -49,7 +49,7 @@ def test_an_existing_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     authors_file(source, "stereonet_aa", False, 32)
     target.write_text("precious")
     result = run(app, ["convert", str(source)])
-    assert "exists already" in str(result.exception)
+    assert "already exists" in str(result.exception)
     assert target.read_text() == "precious"
     assert run(app, ["convert", str(source), "--overwrite"]).exit_code == 0
     assert checkpoint.read(target).architecture.builder == "stereonet_aa"

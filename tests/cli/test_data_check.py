@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import layouts
 from aanet.cli.data_check import check
 from aanet.cli.data_stats import stats
 from aanet.errors import AanetError
+from helpers import layouts
 
 app = typer.Typer()
 app.command()(check)
@@ -62,7 +62,7 @@ def test_check_as_json(tmp_path: Path) -> None:
 
 def test_stats_print_a_histogram_and_draw_it(tmp_path: Path) -> None:
     layouts.folder(tmp_path / "data")
-    text = run("stats", "folder", tmp_path / "data", "--picture", tmp_path / "histogram.png")
+    text = run("stats", "folder", tmp_path / "data", "--output", tmp_path / "histogram.png")
     assert "folder, split all: 3 of 3 pairs read" in text
     assert "24×40 (3)" in text
     rows = [line for line in text.splitlines() if " – " in line]

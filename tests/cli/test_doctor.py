@@ -1,8 +1,11 @@
-"""`aanet doctor` tells what is here, and notices when something computes wrongly."""
+"""`aanet doctor` reports the installation, and notices when something computes wrong results."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -10,14 +13,13 @@ from typer.testing import CliRunner
 
 from aanet.cli import doctor
 from aanet.cli.main import app
+from aanet.engines.table import ENGINES
 
 
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """Without the conversion, which takes seconds."""
-    monkeypatch.setattr(
-        doctor, "_parity_tests", lambda: [doctor.Finding("openvino against torch", "–", ok=True)]
-    )
+    monkeypatch.setattr(doctor, "_parity_tests", lambda: [doctor.Finding("openvino and torch", "–", ok=True)])
 
 
 @pytest.mark.usefixtures("quick")
@@ -26,12 +28,38 @@ def test_everything_is_told_as_json(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["doctor", "--json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
-    assert list(report) == ["Versions", "Hardware", "Files", "Self-test"]
+    assert list(report) == ["Versions", "Extras", "Hardware", "Engines", "Files", "Self-test"]
     found = {finding["what"]: finding["found"] for findings in report.values() for finding in findings}
     assert found["numpy"] == np.__version__
-    assert "by default" in found["engines"]
+    assert {"lightning", "fastapi", "onnxruntime"} <= set(re.findall(r"\w+", " ".join(found.values())))
+    assert set(ENGINES) <= {finding["what"] for finding in report["Engines"]}
+    assert "default" in found["openvino"]
     assert found["cache"].startswith(f"{tmp_path}: 0 converted networks")
-    assert found["sgbm on a plane"].startswith("20 px found to 0.0")
+    assert "error 0.0" in found["sgbm on a plane"]
+
+
+def test_extras_are_listed_with_what_is_missing(monkeypatch):
+    requirements = [
+        "numpy>=1",
+        "lightning>=2.5; extra == 'train'",
+        "absent-package; extra == 'train'",
+        "tomli; python_version < '3.11' and extra == 'train'",
+        "also-absent; extra == 'web'",
+        "pytest; extra == 'dev'",
+    ]
+    monkeypatch.setattr(doctor.metadata, "requires", lambda _: requirements)
+    train, web = doctor._extras()
+    assert train.found == (
+        f"lightning {metadata.version('lightning')}; without absent-package: pip install 'aanet[train]'"
+    )
+    assert web.found == "without also-absent: pip install 'aanet[web]'"
+    assert [finding.what for finding in doctor._versions()] == ["python", "aanet", "numpy"]
+
+
+def test_an_engine_that_is_not_installed_is_listed(monkeypatch):
+    monkeypatch.setitem(ENGINES, "onnxruntime", replace(ENGINES["onnxruntime"], package="absent_package"))
+    (finding,) = (finding for finding in doctor._engines() if finding.what == "onnxruntime")
+    assert "pip install 'aanet[export]'" in finding.found
 
 
 @pytest.mark.usefixtures("quick")

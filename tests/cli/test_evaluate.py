@@ -14,9 +14,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import layouts
 from aanet.cli.evaluate import evaluate
 from aanet.errors import AanetError
+from helpers import layouts
 
 app = typer.Typer()
 app.command()(evaluate)
@@ -147,7 +147,7 @@ def test_limit_spreads_over_the_split(kitti: Path) -> None:
 
 
 def test_report_has_the_pictures_that_were_asked_for(kitti: Path, tmp_path: Path) -> None:
-    text = run("kitti2015", kitti, "--model", "aanet", "--report", tmp_path / "out", "--pictures", 1)
+    text = run("kitti2015", kitti, "--model", "aanet", "--output", tmp_path / "out", "--error-maps", 1)
     assert "report.md" in text
     report = (tmp_path / "out" / "report.md").read_text()
     assert report.count("![") == 1

@@ -14,7 +14,7 @@ from aanet.io.images import write_image
 from aanet.matcher import StereoMatcher
 
 run = CliRunner().invoke
-SMALL = ["export", "stereonet_aa", "--weights", "random", "--max-disparity", "24"]
+SMALL = ["export", "stereonet_aa", "--random-weights", "--max-disparity", "24"]
 
 
 def test_an_exported_file_predicts_like_the_network_with_nothing_else_to_say(tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_the_report_says_sizes_difference_rounding_and_speeds(tmp_path: Path) ->
     assert result.exit_code == 0, result.output
     first, difference, rounding, speeds = result.stdout.strip().splitlines()
     assert "stereonet_aa for images of 16×24, disparities below 24" in first
-    assert difference.startswith("On Motorcycle, 16×24 it differs from PyTorch by at most ")
-    assert rounding.startswith("Rounding the weights to float16 moves it by at most ")
-    assert "ms (OpenVINO" in speeds
-    assert "with PyTorch" in speeds
+    assert "Motorcycle, 16×24" in difference
+    assert "float16" in rounding
+    assert "ms with OpenVINO" in speeds
+    assert "ms with PyTorch" in speeds
 
 
 @pytest.mark.parametrize("name", ["psmnet", "aanett"])
@@ -62,8 +62,8 @@ def test_a_model_without_weights_is_answered_with_what_can_be_exported(name: str
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--height", "16"], "Give both --height and --width"),
-        (["--format", "onnx"], r"must be \.onnx; got model\.xml"),
+        (["--height", "16"], "--height and --width must be given together"),
+        (["-o", "model.txt"], r"must be \.onnx, \.xml, \.pt2; got model\.txt"),
         (["--max-disparity", "25"], "must be a positive multiple of"),
         (["--max-disparity", "0"], "must be a positive multiple of"),
     ],

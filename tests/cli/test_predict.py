@@ -17,13 +17,13 @@ from typer.testing import CliRunner, Result
 
 import aanet.io.atomic
 from aanet.cli.main import app
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.geometry.camera import StereoCamera
 from aanet.io.depth import read_depth
 from aanet.io.disparity import read_disparity
 from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
-from matching_network import matching_network, plane
+from helpers.matching_network import matching_network, plane
 
 COMMAND = [sys.executable, "-c", "from aanet.cli.main import main; main()"]
 # Stands in front of the command: any attempt to reach a network raises.
@@ -82,7 +82,7 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
     checkpoint.save(network, tmp_path / "w.safetensors")
     options = ["--engine", "openvino", "--save", "disparity.npy", "--json", "-o", tmp_path / "out"]
     command = [sys.executable, "-c", NO_SOCKETS]
-    done = run(*pair, "--weights", tmp_path / "w.safetensors", *options, command=command)
+    done = run(*pair, "--model", tmp_path / "w.safetensors", *options, command=command)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["model"] == "stereonet_aa"
@@ -94,9 +94,7 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
-    with pytest.raises(
-        AanetError, match=r"No trained weights of AANet \(aanet\) .* a weight file, .* or sgbm"
-    ):
+    with pytest.raises(UnsupportedError, match=r"weights for AANet \(aanet\); use a weight file, .* or sgbm"):
         inside(*pair, "-o", tmp_path / "out")
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import layouts
 from aanet.cli.main import app
 from aanet.data.datasets import DATASETS, StereoDataset
 from aanet.data.datasets.card import DatasetCard, Protocol, SubmissionFormat
 from aanet.data.layout import Group
 from aanet.training.batches import open_mixture
 from aanet.training.recipe import load_recipe
+from helpers import layouts
 
 
 class Toy(StereoDataset):

@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
-import layouts
 from aanet.data.datasets import DATASETS, StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
+from helpers import layouts
 
 BUILDERS = {
     "sceneflow": layouts.sceneflow,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import layouts
 from aanet.data.datasets import Mixed, open_dataset
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
+from helpers import layouts
 
 
 def write_csv(path: Path, *rows: str) -> Path:
@@ -139,5 +139,5 @@ def test_weights_must_be_positive_and_one_for_each(weights: list[float]) -> None
 
 
 def test_an_empty_dataset_cannot_be_mixed() -> None:
-    with pytest.raises(AanetError, match="none may be empty"):
+    with pytest.raises(InputError, match="must not contain empty"):
         Mixed([Counted("a", 1), Counted("b", 0)])

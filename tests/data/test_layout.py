@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import layouts
 from aanet.data.datasets import DATASETS
 from aanet.data.layout import companion, find
 from aanet.data.layout_check import GroupReport, check_layout
 from aanet.errors import AanetError
+from helpers import layouts
 
 
 def group(report_of: str, root: Path, title: str) -> GroupReport:

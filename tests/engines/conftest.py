@@ -8,10 +8,10 @@ import openvino
 import pytest
 
 from aanet.engines.graph import spec_of
-from aanet.engines.openvino.conversion import convert
+from aanet.engines.openvino.conversion import to_openvino
 from aanet.inference.spec import NetworkSpec
 from aanet.models.network import StereoNetwork
-from matching_network import matching_network
+from helpers.matching_network import matching_network
 
 
 class Shared(NamedTuple):
@@ -24,4 +24,4 @@ class Shared(NamedTuple):
 def converted() -> Shared:
     """A network that matches, in both worlds."""
     network = matching_network(24)
-    return Shared(network, convert(network), spec_of(network))
+    return Shared(network, to_openvino(network), spec_of(network))

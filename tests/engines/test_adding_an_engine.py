@@ -18,12 +18,12 @@ from aanet.engines import table
 from aanet.engines.factory import open_engine
 from aanet.engines.table import EngineCard, FileReader, Options
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError, MissingExtraError, UnsupportedError
 from aanet.inference.description import Description
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
-from matching_network import plane
-from small_networks import random_network
+from helpers.matching_network import plane
+from helpers.small_networks import build_small
 
 
 class ToyEngine(TorchEngine):
@@ -41,7 +41,7 @@ def from_weights(path: Path, options: Options) -> ToyEngine:
 
 
 def from_file(_path: Path, _options: Options) -> tuple[ToyEngine, Description]:
-    engine = ToyEngine(random_network("stereonet_aa", 24))
+    engine = ToyEngine(build_small("stereonet_aa", 24))
     return engine, Description(engine.spec, "random")
 
 
@@ -69,7 +69,7 @@ def run(*arguments: object) -> str:
 
 
 def test_it_opens_networks_weights_and_its_own_files(tmp_path: Path) -> None:
-    network = random_network("stereonet_aa", 24)
+    network = build_small("stereonet_aa", 24)
     checkpoint.save(network, tmp_path / "net.safetensors")
     (tmp_path / "net.toy").touch()
     assert open_engine(network, engine="toy").name == "toy"
@@ -78,12 +78,12 @@ def test_it_opens_networks_weights_and_its_own_files(tmp_path: Path) -> None:
 
 
 def test_errors_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(AanetError, match="The engine must be torch or onnxruntime or toy; got 'toi'"):
+    with pytest.raises(InputError, match="The engine must be torch or onnxruntime or toy; got 'toi'"):
         open_engine("stereonet_aa", engine="toi")
-    with pytest.raises(AanetError, match="The engine toy runs on the cpu; for the device cuda use torch"):
+    with pytest.raises(UnsupportedError, match="toy runs on the cpu; for the device cuda use torch"):
         open_engine("stereonet_aa", weights="random", engine="toy", device="cuda")
     monkeypatch.setitem(table.ENGINES, "toy", EngineCard(package="no_such_package", extra="toys"))
-    with pytest.raises(AanetError, match=r"needs the package no_such_package.*'aanet\[toys\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs the package no_such_package.*'aanet\[toys\]'"):
         open_engine("stereonet_aa", engine="toy")
 
 
@@ -97,7 +97,7 @@ def test_help_texts_name_it(name: str) -> None:
 
 
 def test_predict_uses_it(tmp_path: Path) -> None:
-    checkpoint.save(random_network("stereonet_aa", 24), tmp_path / "net.safetensors")
+    checkpoint.save(build_small("stereonet_aa", 24), tmp_path / "net.safetensors")
     for side, image in zip(("left", "right"), plane(32, 64, 4), strict=True):
         cv2.imwrite(str(tmp_path / f"{side}.png"), image)
     pair = (tmp_path / "left.png", tmp_path / "right.png")

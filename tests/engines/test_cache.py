@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 import pytest
 
 from aanet.engines.openvino import cache
@@ -17,7 +18,7 @@ from aanet.inference.hints import InferenceHints
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import NetworkSpec
 from aanet.models.weights import checkpoint
-from small_networks import random_network
+from helpers.small_networks import build_small
 
 HINTS = InferenceHints(upscale_to=300, sharpen_edges=True, fill_border=True)
 SPEC = NetworkSpec("stereonet_aa", 24, 500, True, 4, SizeRule(4, 4), HINTS)
@@ -108,19 +109,11 @@ def test_the_key_holds_all_that_decides_the_result(tmp_path):
     assert cache.key_of(one, None, "openvino 2") != key
 
 
-def test_the_system_decides_where_caches_lie(monkeypatch):
+def test_the_folder_is_the_one_of_the_environment_or_the_systems(monkeypatch):
+    monkeypatch.setenv("AANET_CACHE", "~/kept")
+    assert cache.cache_folder() == Path.home() / "kept"
     monkeypatch.delenv("AANET_CACHE")
-    monkeypatch.setattr(Path, "home", lambda: Path("/home/someone"))
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert cache.cache_folder() == Path("/home/someone/.cache/aanet")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/home/someone/caches")
-    assert cache.cache_folder() == Path("/home/someone/caches/aanet")
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache.cache_folder() == Path("/home/someone/Library/Caches/aanet")
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", "/local")
-    assert cache.cache_folder() == Path("/local/aanet/Cache")
+    assert cache.cache_folder() == platformdirs.user_cache_path("aanet", appauthor=False)
 
 
 def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
@@ -130,7 +123,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
         lambda network: (calls.append(network), converted.model)[1],
     )
     path = tmp_path / "w.safetensors"
-    network = random_network("stereonet_aa", 24)
+    network = build_small("stereonet_aa", 24)
     checkpoint.save(network, path, hints=HINTS)
     # On every processor: nothing is computed in bf16 here.
     monkeypatch.setattr("aanet.engines.openvino.engine.require_bf16", lambda _: None)
@@ -146,7 +139,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
 def test_two_processes_convert_at_once_and_a_third_needs_no_torch(tmp_path, folder):
     """A later process must start fast: torch alone takes longer to load than everything else."""
     path = tmp_path / "w.safetensors"
-    checkpoint.save(random_network("stereonet_aa", 24), path)
+    checkpoint.save(build_small("stereonet_aa", 24), path)
     script = (
         "import sys, numpy as np\n"
         "from aanet.matcher import StereoMatcher\n"

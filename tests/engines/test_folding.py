@@ -10,7 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from aanet.engines.folding import fold_batch_norms
 from aanet.models import zoo
 from aanet.models.layers import DeformConv2d
-from small_networks import random_network
+from helpers.small_networks import build_small
 
 
 def norms(module: nn.Module) -> list[nn.Module]:
@@ -30,7 +30,7 @@ def make_statistics_matter(module: nn.Module) -> None:
 
 @pytest.mark.parametrize("name", zoo.NETWORKS)
 def test_a_folded_network_predicts_the_same(name: str) -> None:
-    network = random_network(name, 96)
+    network = build_small(name, 96)
     make_statistics_matter(network)
     before = {key: value.clone() for key, value in network.state_dict().items()}
     side = max(network.sizes.minimum, network.sizes.multiple)
@@ -43,7 +43,7 @@ def test_a_folded_network_predicts_the_same(name: str) -> None:
 
 
 def test_only_the_norms_of_deformable_convolutions_stay() -> None:
-    network = random_network("aanet", 48)
+    network = build_small("aanet", 48)
     deformable = [part for part in network.modules() if isinstance(part, DeformConv2d)]
     assert len(norms(network)) > 3 * len(deformable)
     assert len(norms(fold_batch_norms(network))) == len(deformable)

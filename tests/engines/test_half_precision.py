@@ -16,39 +16,41 @@ from aanet.engines.openvino import cache, engine, precision
 from aanet.engines.openvino.engine import OpenVINOEngine
 from aanet.engines.openvino.precision import LARGEST_LOSS, choose_precision, predict_motorcycle
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.inference.padding import padding_for
 from aanet.inference.size_rule import SizeRule
-from aanet.inference.spec import NetworkSpec, Precision
+from aanet.inference.spec import Precision
 from aanet.models.weights import checkpoint
+from helpers.fake_engine import FakeEngine
 
 
-class WrongBy:
-    """An engine that knows the Motorcycle pair's disparity, is wrong by so many pixels, and takes so long."""
+class Clock:
+    """Shows the time that fake engines have said they take."""
 
-    name = description = "wrong"
+    def __init__(self) -> None:
+        self.now = 0.0
 
-    def __init__(self, pixels: float, memory: int = 10**12, seconds: Iterable[float] = ()) -> None:
-        self.spec = NetworkSpec("aanet", 96, 800, True, sizes=SizeRule(48, 48))
-        self.pixels, self.memory, self.seconds = pixels, memory, iter(seconds)
+    def __call__(self) -> float:
+        return self.now
 
-    def __call__(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        assert left.shape == right.shape == (1, 3, 528, 768)
+
+CLOCK = Clock()
+
+
+def wrong_by(pixels: float, memory: int = 10**12, seconds: Iterable[float] = ()) -> FakeEngine:
+    """An engine that is wrong by so many pixels on the Motorcycle pair, and takes so long."""
+    durations, sizes = iter(seconds), SizeRule(48, 48)
+
+    def predict(left: np.ndarray) -> np.ndarray:
+        assert left.shape == (1, 3, 528, 768)
         assert 0 <= left.min() < left.max() <= 1
-        WrongBy.now += next(self.seconds, 0.0)
-        disparity = np.full((1, 528, 768), 1000, np.float32)
-        top, _, start, _ = padding_for(500, 741, self.spec.sizes)  # where the padding leaves the image
-        disparity[:, top : top + 500, start : start + 741] = motorcycle().disparity + self.pixels
-        return disparity, np.ones_like(disparity)
+        CLOCK.now += next(durations, 0.0)
+        disparity = np.full((528, 768), 1000, np.float32)
+        top, _, start, _ = padding_for(500, 741, sizes)  # where the padding leaves the image
+        disparity[top : top + 500, start : start + 741] = motorcycle().disparity + pixels
+        return disparity
 
-    def available_memory(self) -> int:
-        return self.memory
-
-    now = 0.0  # what the clock below shows
-
-    @classmethod
-    def clock(cls) -> float:
-        return cls.now
+    return FakeEngine(predict, memory, max_disparity=96, sizes=sizes)
 
 
 class Opener:
@@ -60,22 +62,22 @@ class Opener:
         self.opened: list[Precision] = []
         self.loss, self.bf16_seconds, self.options = loss, list(bf16_seconds), options
 
-    def __call__(self, precision: Precision) -> WrongBy:
+    def __call__(self, precision: Precision) -> FakeEngine:
         self.opened.append(precision)
         if precision == "bf16":
-            return WrongBy(1 + self.loss, seconds=self.bf16_seconds, **self.options)
-        return WrongBy(1, seconds=[9, 2, 2, 2], **self.options)
+            return wrong_by(1 + self.loss, seconds=self.bf16_seconds, **self.options)
+        return wrong_by(1, seconds=[9, 2, 2, 2], **self.options)
 
 
 def choose(folder: Path, opener: Opener) -> Precision:
-    return choose_precision(folder, opener, WrongBy.clock)
+    return choose_precision(folder, opener, CLOCK)
 
 
 def test_the_error_is_that_of_the_pair_without_its_padding() -> None:
-    predict = predict_motorcycle(WrongBy(0.25))
+    predict = predict_motorcycle(wrong_by(0.25))
     assert predict is not None
     assert predict() == pytest.approx(0.25, abs=1e-4)
-    assert predict_motorcycle(WrongBy(0.25, memory=10**6)) is None
+    assert predict_motorcycle(wrong_by(0.25, memory=10**6)) is None
 
 
 @pytest.mark.parametrize(
@@ -148,11 +150,11 @@ def network_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, converted) -> 
 
 WORKS = Bf16Support(True, "it works", float32_seconds=2.0, bf16_seconds=1.0)
 SLOW = Bf16Support(True, "it is slow", float32_seconds=1.0, bf16_seconds=2.0)
-BROKEN = Bf16Support(False, "a small trial of it ended with SIGILL")
+BROKEN = Bf16Support(False, "a short probe ended with SIGILL")
 
 
 def guard_says(monkeypatch: pytest.MonkeyPatch, support: Bf16Support) -> None:
-    monkeypatch.setitem(bf16_support._answers, "openvino", support)
+    monkeypatch.setitem(bf16_support._results, "openvino", support)
 
 
 @pytest.mark.parametrize(("loss", "expected"), [(0.0, "bf16"), (0.1, "float32")])
@@ -166,13 +168,13 @@ def test_weights_run_in_bf16_by_default_if_they_lose_nothing_by_it(
         half = "bf16" in engine.description
 
         def run() -> float:
-            WrongBy.now += 1 if half else 2
+            CLOCK.now += 1 if half else 2
             return 1 + loss if half else 1
 
         return run
 
     monkeypatch.setattr(precision, "predict_motorcycle", predict)
-    monkeypatch.setattr(precision.choose_precision, "__defaults__", (WrongBy.clock,))
+    monkeypatch.setattr(precision.choose_precision, "__defaults__", (CLOCK,))
     assert f", {expected}, cpu" in OpenVINOEngine.from_weights(network_file).description
     assert f", {expected}, cpu" in OpenVINOEngine.from_weights(network_file).description
     assert len(tried) == 2
@@ -198,7 +200,7 @@ def test_nothing_is_tried_where_the_guard_says_no(
     if support is SLOW:
         assert ", bf16, cpu" in OpenVINOEngine.from_weights(network_file, precision="bf16").description
     else:
-        with pytest.raises(AanetError, match="OpenVINO here: a small trial of it ended with SIGILL"):
+        with pytest.raises(UnsupportedError, match="OpenVINO here: a short probe ended with SIGILL"):
             OpenVINOEngine.from_weights(network_file, precision="bf16")
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import layouts
 from aanet.data.datasets import StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
 from aanet.evaluation import Evaluation, evaluate
+from helpers import layouts
 
 
 @dataclass

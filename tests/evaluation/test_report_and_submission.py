@@ -11,13 +11,13 @@ import cv2
 import numpy as np
 import pytest
 
-import layouts
 from aanet.data.datasets import open_dataset
 from aanet.errors import AanetError
 from aanet.evaluation import evaluate
 from aanet.evaluation.report import ErrorMaps, result_rows, spread, write_report
 from aanet.evaluation.submission import submission_format, write_submission
 from aanet.io.disparity import decode_pfm
+from helpers import layouts
 
 DISPARITY = np.round(np.linspace(1, 9, 24 * 40).reshape(24, 40) * 256).astype(np.float32) / 256
 

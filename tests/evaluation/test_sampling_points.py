@@ -13,7 +13,8 @@ from aanet.cli.main import app
 from aanet.errors import AanetError
 from aanet.evaluation.sampling_points import adaptive_layers, draw_points, example_pixels, sampling_points
 from aanet.io.images import read_image, write_image
-from small_networks import random_network
+from aanet.models.weights import checkpoint
+from helpers.small_networks import build_small
 
 SIZE = (72, 144)
 
@@ -33,7 +34,7 @@ def rounded(points: np.ndarray) -> set[tuple[float, float]]:
 
 
 def test_an_untrained_layer_reads_a_plain_dilated_window() -> None:
-    network = random_network("aanet", 48)
+    network = build_small("aanet", 48)
     (found,) = sampling_points(network, *pair(), [(70, 34)])  # 70 = the middle of a cell of 3×3 pixels
     assert rounded(found.points) == grid_around(70, 34, 6)  # dilation 2 on a grid of every third pixel
     np.testing.assert_allclose(found.weights, 1)
@@ -41,14 +42,14 @@ def test_an_untrained_layer_reads_a_plain_dilated_window() -> None:
 
 
 def test_padding_does_not_move_the_points() -> None:
-    network = random_network("aanet", 48)
+    network = build_small("aanet", 48)
     (found,) = sampling_points(network, *pair(70, 139), [(70, 34)])
     middle = found.points.mean(axis=0)
     assert np.abs(middle - (70, 34)).max() <= 1.5  # to the nearest pixel of the grid
 
 
 def test_offsets_weights_and_earlier_layers_are_followed() -> None:
-    network = random_network("aanet", 48)
+    network = build_small("aanet", 48)
     last, before = adaptive_layers(network)[-1], adaptive_layers(network)[-2]
     for layer, move in ((last, 1.0), (before, 2.0)):
         bias = layer.offset_predictor.bias
@@ -66,18 +67,18 @@ def test_offsets_weights_and_earlier_layers_are_followed() -> None:
 
 
 def test_points_beyond_the_image_are_not_read() -> None:
-    (found,) = sampling_points(random_network("aanet", 48), *pair(), [(1, 1)])
+    (found,) = sampling_points(build_small("aanet", 48), *pair(), [(1, 1)])
     assert rounded(found.points) == {(1, 1), (7, 1), (1, 7), (7, 7)}
 
 
 @pytest.mark.parametrize("name", ["gcnet", "aanet_no_isa"])
 def test_a_network_without_adaptive_points_is_named(name: str) -> None:
     with pytest.raises(AanetError, match=f"{name} has no sampling points"):
-        adaptive_layers(random_network(name, 96))
+        adaptive_layers(build_small(name, 96))
 
 
 def test_wrong_pixels_and_levels_are_one_sentence() -> None:
-    network = random_network("stereonet_aa", 48)
+    network = build_small("stereonet_aa", 48)
     with pytest.raises(AanetError, match="144,0 is outside the image"):
         sampling_points(network, *pair(), [(144, 0)])
     with pytest.raises(AanetError, match="must be 1 to 4"):
@@ -101,19 +102,20 @@ def test_the_command_writes_the_picture(tmp_path: Path) -> None:
         write_image(tmp_path / f"{side}.png", image)
     files = [str(tmp_path / "left.png"), str(tmp_path / "right.png")]
     target = tmp_path / "points.png"
-    common = ["--model", "stereonet_aa", "--weights", "random", "-o", str(target)]
+    checkpoint.save(build_small("stereonet_aa", 48), tmp_path / "untrained.safetensors")
+    common = ["--model", str(tmp_path / "untrained.safetensors"), "-o", str(target)]
     result = CliRunner().invoke(app, ["figure", *files, *common, "--at", "70,34", "--at", "20,30"])
     assert result.exit_code == 0, result.output
     assert "70,34: 18 points, the farthest" in result.stdout
     red = (read_image(target).astype(int) - (230, 25, 25)).__abs__().sum(axis=2) < 60
     assert red.sum() > 20
-    wrong = CliRunner().invoke(app, ["figure", *files, *common, "--at", "left"])
+    wrong = CliRunner().invoke(app, ["figure", *files, *common, "--overwrite", "--at", "left"])
     assert isinstance(wrong.exception, AanetError)
     assert "X,Y" in str(wrong.exception)
 
 
 def test_the_pixel_is_green_and_the_points_red() -> None:
-    (found,) = sampling_points(random_network("aanet", 48), *pair(), [(70, 34)])
+    (found,) = sampling_points(build_small("aanet", 48), *pair(), [(70, 34)])
     canvas = draw_points(np.full((*SIZE, 3), 128, np.uint8), found)
     assert tuple(canvas[34, 70]) == (30, 220, 60)
     assert tuple(canvas[28, 64]) == (230, 25, 25)

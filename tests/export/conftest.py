@@ -6,13 +6,14 @@ import pytest
 
 from aanet.export.exporting import export_network
 from aanet.matcher import StereoMatcher
-from exported_networks import Exported, lively
+from helpers.exported_networks import Exported
+from helpers.small_networks import build_small
 
 
 @pytest.fixture(scope="session", params=[".onnx", ".xml", ".pt2"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """A deformable network for every image size, in each format in turn."""
-    network = lively("stereonet_aa")
+    network = build_small("stereonet_aa", randomize=True)
     path = tmp_path_factory.mktemp("exported") / f"model{request.param}"
     report = export_network(network, path, weights="sha256:0123")
     return Exported(network, report, StereoMatcher(path))

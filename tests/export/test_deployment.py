@@ -12,7 +12,7 @@ import pytest
 
 from aanet.data.motorcycle import motorcycle
 from aanet.io.disparity import read_disparity
-from exported_networks import Exported
+from helpers.exported_networks import Exported
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "deployment"
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")

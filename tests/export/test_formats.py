@@ -17,13 +17,14 @@ import aanet
 from aanet.export.exporting import export_network
 from aanet.export.onnx_export import _decomposed, _native
 from aanet.export.parity import MAX_DIFFERENCE
-from aanet.export.recording import deform_conv2d_node, simplified, without_exporters_chatter
+from aanet.export.recording import deform_conv2d_node, quiet_exporters, simplify
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import NetworkSpec
 from aanet.matcher import StereoMatcher
 from aanet.models.layers import DeformConv2d
 from aanet.ops.deform_conv import using_deform_conv
-from exported_networks import Exported, lively
+from helpers.exported_networks import Exported
+from helpers.small_networks import build_small
 
 PLAIN_OPERATORS = {
     *("Abs", "Add", "AveragePool", "BatchNormalization", "Cast", "Clip", "Concat", "Constant", "Conv"),
@@ -58,7 +59,7 @@ def noise(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
 def test_adaptive_networks_agree_in_both_deform_modes(
     name: str, size: tuple[int, int], deform: str, tmp_path: Path
 ) -> None:
-    network = lively(name)
+    network = build_small(name, randomize=True)
     report = export_network(network, tmp_path / "model.onnx", weights="random", deform=deform, size=size)
     assert report.parity.disparity.max_px <= MAX_DIFFERENCE
     found = operators(report.path)
@@ -77,7 +78,9 @@ def test_adaptive_networks_agree_in_both_deform_modes(
 def test_3d_networks_agree_and_need_plain_operators_only(
     name: str, size: tuple[int, int], tmp_path: Path
 ) -> None:
-    report = export_network(lively(name), tmp_path / "model.onnx", weights="random", size=size)
+    report = export_network(
+        build_small(name, randomize=True), tmp_path / "model.onnx", weights="random", size=size
+    )
     assert report.parity.disparity.max_px <= MAX_DIFFERENCE
     assert operators(report.path).keys() <= PLAIN_OPERATORS
     assert report.description.deformable_convolution == "none"
@@ -130,7 +133,7 @@ def test_axes_of_an_onnx_file_have_names(exported: Exported) -> None:
 
 @pytest.mark.parametrize("suffix", [".onnx", ".xml"])
 def test_half_precision_halves_the_weights_and_loses_only_the_rounding(suffix: str, tmp_path: Path) -> None:
-    network = lively("stereonet_aa")
+    network = build_small("stereonet_aa", randomize=True)
     report = export_network(network, tmp_path / f"model{suffix}", weights="random", size=(16, 24), half=True)
     assert report.parity.disparity.max_px <= MAX_DIFFERENCE
     assert report.parity.rounding is not None
@@ -149,7 +152,7 @@ def test_one_deformable_convolution_for_every_size(translation: object, stride: 
     layer = DeformConv2d(4, 6, stride).eval().requires_grad_(False)
     nn.init.normal_(layer.offset_predictor.weight, std=0.5)
     free = {0: Dim("batch"), 2: 2 * Dim("height", min=2), 3: 2 * Dim("width", min=2)}
-    with torch.no_grad(), using_deform_conv(deform_conv2d_node), without_exporters_chatter():
+    with torch.no_grad(), using_deform_conv(deform_conv2d_node), quiet_exporters():
         program = torch.export.export(layer, (torch.rand(2, 4, 8, 12),), dynamic_shapes=(free,))
         torch.onnx.export(
             program,
@@ -167,11 +170,11 @@ def test_one_deformable_convolution_for_every_size(translation: object, stride: 
 
 
 def test_simplifying_changes_no_result_and_not_the_network() -> None:
-    network = lively("psmnet")
+    network = build_small("psmnet", randomize=True)
     before = {key: value.clone() for key, value in network.state_dict().items()}
     left, right = torch.rand(2, 1, 3, 64, 64)
     with torch.no_grad():
-        simple = simplified(network)
+        simple = simplify(network)
         torch.testing.assert_close(
             _disparity(simple, left, right), _disparity(network, left, right), rtol=0, atol=1e-3
         )

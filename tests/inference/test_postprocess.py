@@ -11,8 +11,7 @@ from aanet.errors import AanetError
 from aanet.inference.hints import InferenceHints
 from aanet.inference.options import Postprocess
 from aanet.inference.postprocess import STEEPEST, fill_left_border, sharpen_edges
-from aanet.inference.spec import NetworkSpec
-from aanet.matcher import StereoMatcher
+from helpers.fake_engine import FakeEngine
 
 # A plane 8 pixels near, and a guess of 20 where the right camera sees nothing.
 GUESSED = np.tile(np.float32([20] * 8 + [8] * 40), (24, 1))
@@ -76,22 +75,6 @@ def test_a_blurred_edge_becomes_a_step_and_a_slope_stays() -> None:
     np.testing.assert_array_equal(sharpen_edges(slope), slope)
 
 
-class FakeEngine:
-    """Predicts the same for every pair."""
-
-    name = description = "fake"
-
-    def __init__(self, hints: InferenceHints, disparity: np.ndarray = GUESSED) -> None:
-        self.spec = NetworkSpec("aanet", 48, 800, True, hints=hints)
-        self.disparity = disparity[None]  # [B, H, W]
-
-    def __call__(self, _left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.disparity, np.ones_like(self.disparity)
-
-    def available_memory(self) -> int:
-        return 10**12
-
-
 @pytest.mark.parametrize(
     ("asked", "postprocess", "expected"),
     [
@@ -104,7 +87,7 @@ class FakeEngine:
 def test_a_matcher_extends_what_the_weights_or_the_user_ask_for(
     asked: bool, postprocess: Postprocess, expected: float
 ) -> None:
-    matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints(fill_border=asked)))
+    matcher = FakeEngine(GUESSED, hints=InferenceHints(fill_border=asked)).matcher
     image = np.zeros((24, 48, 3), np.uint8)
     result = matcher(image, image, postprocess=postprocess, check=True, inspect=False)
     assert np.unique(result.disparity[:, :8]) == expected
@@ -122,7 +105,7 @@ def test_a_matcher_cuts_edges_where_the_weights_ask_for_it(
     asked: bool, postprocess: Postprocess, cut: bool
 ) -> None:
     predicted = np.tile(np.float32([8] * 20 + [9, 14, 19] + [20] * 25), (24, 1))
-    matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints(sharpen_edges=asked), predicted))
+    matcher = FakeEngine(predicted, hints=InferenceHints(sharpen_edges=asked)).matcher
     image = np.zeros((24, 48, 3), np.uint8)
     disparity = matcher(image, image, postprocess=postprocess, inspect=False).disparity
     np.testing.assert_array_equal(disparity, sharpen_edges(predicted) if cut else predicted)
@@ -130,7 +113,7 @@ def test_a_matcher_cuts_edges_where_the_weights_ask_for_it(
 
 
 def test_an_unknown_postprocess_option_is_refused() -> None:
-    matcher = StereoMatcher.with_engine(FakeEngine(InferenceHints()))
+    matcher = FakeEngine().matcher
     image = np.zeros((24, 48, 3), np.uint8)
     with pytest.raises(AanetError, match="postprocess must be one of auto, none, all; got 'soft'"):
         matcher(image, image, postprocess="soft")  # type: ignore[arg-type]

@@ -19,7 +19,8 @@ from aanet.inference.tiling import (
     tile_for,
 )
 from aanet.matcher import StereoMatcher
-from matching_network import matching_network, plane, textured_scene
+from helpers.fake_engine import FakeEngine
+from helpers.matching_network import matching_network, plane, textured_scene
 
 SPEC = NetworkSpec("aanet", 48, 800, True, candidate_step=3, sizes=SizeRule(12, 12))
 
@@ -30,39 +31,35 @@ def coordinates(height: int, width: int) -> np.ndarray:
     return np.stack([rows, columns, rows])[None]
 
 
-class Surface:
-    """A matcher of a smooth map that fails where a real one does: near cuts, and short of candidates."""
+def surface_with_cuts(height: int, width: int, reach: int) -> FakeEngine:
+    """An engine of a smooth map that fails where a real one does: near cuts, and short of candidates."""
 
-    def __init__(self, height: int, width: int, reach: int) -> None:
-        self.height, self.width, self.reach = height, width, reach
-        self.shapes: list[tuple[int, ...]] = []
-
-    def __call__(self, left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def predict(left: np.ndarray) -> np.ndarray:
         rows, columns = left[:, 0], left[:, 1]
-        self.shapes.append(left.shape[2:])
         assert rows[0, 0, 0] % SPEC.sizes.multiple == 0
         assert columns[0, 0, 0] % SPEC.sizes.multiple == 0
-        disparity = 20 + 0.01 * columns + 0.02 * rows
-        broken = np.zeros(disparity.shape, bool)
+        broken = np.zeros(rows.shape, bool)
         first, last = columns[:, :, :1], columns[:, :, -1:]
-        broken |= (first > 0) & (columns < first + self.reach + MARGIN)
-        broken |= (last < self.width - 1) & (columns > last - MARGIN)
+        broken |= (first > 0) & (columns < first + reach + MARGIN)
+        broken |= (last < width - 1) & (columns > last - MARGIN)
         top, bottom = rows[:, :1], rows[:, -1:]
         broken |= (top > 0) & (rows < top + MARGIN)
-        broken |= (bottom < self.height - 1) & (rows > bottom - MARGIN)
-        return np.where(broken, np.float32(1e6), disparity), np.ones_like(disparity)
+        broken |= (bottom < height - 1) & (rows > bottom - MARGIN)
+        return np.where(broken, np.float32(1e6), 20 + 0.01 * columns + 0.02 * rows)
+
+    return FakeEngine(predict)
 
 
 @pytest.mark.parametrize(("height", "width", "tile"), [(300, 1000, (300, 400)), (701, 533, (280, 400))])
 def test_pixels_near_cuts_and_without_all_candidates_do_not_count(height, width, tile):
     image = coordinates(height, width)
-    surface = Surface(height, width, SPEC.max_disparity)
+    surface = surface_with_cuts(height, width, SPEC.max_disparity)
     disparity, confidence = match_in_tiles(surface, image, image, SPEC, Tile(*tile))
     rows, columns = np.indices((height, width))
     np.testing.assert_allclose(disparity[0], 20 + 0.01 * columns + 0.02 * rows, atol=1e-4)
-    np.testing.assert_allclose(confidence, 1, atol=1e-6)
+    np.testing.assert_allclose(confidence[0], rows, rtol=1e-5)  # the fake's confidence is the first channel
     assert len(surface.shapes) > 2
-    assert all(rows <= tile[0] + 11 and columns <= tile[1] for rows, columns in surface.shapes)
+    assert all(rows <= tile[0] + 11 and columns <= tile[1] for *_, rows, columns in surface.shapes)
 
 
 @pytest.mark.parametrize("length", [401, 500, 777, 1000, 2400])
@@ -77,10 +74,7 @@ def test_spans_cover_every_pixel_with_a_weight(length):
 def test_a_tile_differs_from_its_neighbor_without_a_visible_step():
     """Two tiles that disagree by 1 px must meet in a slope, not in a step."""
 
-    def disagreeing(left: np.ndarray, _right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        tile = np.float32(left[0, 1, 0, 0] > 0)
-        return np.full_like(left[:, 0], tile), np.ones_like(left[:, 0])
-
+    disagreeing = FakeEngine(lambda left: np.float32(left[0, 1, 0, 0] > 0))
     image = coordinates(96, 600)
     disparity, _ = match_in_tiles(disagreeing, image, image, SPEC, Tile(96, 400))
     assert disparity.min() == 0
@@ -115,7 +109,7 @@ def test_a_network_in_tiles_has_no_step_at_a_seam(surface, size, tile):
 def test_a_tile_that_is_all_overlap_is_refused():
     image = coordinates(600, 600)
     with pytest.raises(AanetError, match="at least 268×316 pixels"):
-        match_in_tiles(Surface(600, 600, 48), image, image, SPEC, Tile(200, 600))
+        match_in_tiles(FakeEngine(), image, image, SPEC, Tile(200, 600))
 
 
 def test_memory_decides_about_tiles():

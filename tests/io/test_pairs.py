@@ -11,7 +11,7 @@ import pytest
 from aanet.errors import AanetError
 from aanet.io.images import write_image
 from aanet.io.pairs import find_pairs
-from matching_network import textured_scene
+from helpers.matching_network import textured_scene
 
 
 def put(root: Path, *names: str) -> None:

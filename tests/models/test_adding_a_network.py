@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from aanet.benchmark.presets import paper_networks
 from aanet.cli.main import app
 from aanet.engines.factory import open_engine
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.inference.tiling import bytes_per_pixel, tile_for
 from aanet.matcher import StereoMatcher
 from aanet.models import zoo
@@ -20,7 +20,7 @@ from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.models.zoo import adaptive
 from aanet.models.zoo.card import Card
-from matching_network import plane
+from helpers.matching_network import plane
 
 HUNGRY = 123_456  # bytes per pixel, unlike any other network
 
@@ -39,7 +39,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Card:
         summary="added by a test",
         bytes_per_pixel=HUNGRY,
         correlates=False,
-        one_graph=False,
+        dynamic_shapes=False,
         replaces="stereonet",
         in_paper=False,
     )
@@ -76,7 +76,7 @@ def test_it_matches_and_its_weights_are_found_again(tmp_path: Path) -> None:
     result = StereoMatcher.with_engine(engine)(*plane(16, 32, 4), inspect=False)
     assert result.model == "toy"
     assert result.disparity.shape == (16, 32)
-    with pytest.raises(AanetError, match="search 24 pixels of disparity, which is part of their training"):
+    with pytest.raises(UnsupportedError, match="trained for disparities below 24 pixels"):
         checkpoint.load(tmp_path / "toy.safetensors", max_disparity=48)
 
 
@@ -91,8 +91,8 @@ def test_it_is_measured() -> None:
 
 def test_it_is_exported_with_its_figures(tmp_path: Path) -> None:
     target = tmp_path / "toy.pt2"
-    command = ("export", "toy", "--weights", "random", "--max-disparity", 24, "-o", target)
-    with pytest.raises(AanetError, match="toy can be exported for one image size only"):
+    command = ("export", "toy", "--random-weights", "--max-disparity", 24, "-o", target)
+    with pytest.raises(UnsupportedError, match="toy can only be exported for a fixed image size"):
         run(*command)
     report = json.loads(run(*command, "--height", 32, "--width", 48, "--json"))
     assert report["description"]["network"] == "toy"

@@ -20,7 +20,7 @@ from aanet.models.aggregation import (
 from aanet.models.ganet import GuidanceNetwork
 from aanet.models.layers import DeformConv2d
 from aanet.ops.guided import semi_global_aggregation
-from small_networks import randomize_weights
+from helpers.small_networks import randomize_weights
 
 
 def random(*shape: int) -> Tensor:

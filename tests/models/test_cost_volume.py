@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-import naive
 from aanet.models.cost_volume import (
     ConcatenationVolume,
     CorrelationPyramid,
     DifferenceVolume,
     ProjectedConcatenationVolume,
 )
-from small_networks import build_small, randomize_weights
+from helpers import naive
+from helpers.small_networks import build_small, randomize_weights
 
 
 def features(*shapes: tuple[int, int, int, int]) -> tuple[list[Tensor], list[Tensor]]:
@@ -46,8 +46,7 @@ def test_ganet_projects_left_and_right_each_with_its_own_convolution() -> None:
 
 
 def test_matching_compares_left_with_right_and_not_the_other_way_round() -> None:
-    network = build_small("stereonet_aa").eval()
-    randomize_weights(network)
+    network = build_small("stereonet_aa", randomize=True)
     scene = torch.randn(1, 3, 16, 96, generator=torch.Generator().manual_seed(0))
     left, right = scene[..., :-8], scene[..., 8:]  # two candidates apart at a quarter of the size
     with torch.inference_mode():

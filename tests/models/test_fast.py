@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.aggregation import GuidedAggregation
 from aanet.models.features import FastFeatures, efficientnet
@@ -15,7 +15,7 @@ from aanet.models.features.efficientnet import EfficientNetLite0, InvertedResidu
 from aanet.models.features.fast import unit_length
 from aanet.models.refinement import convex_upsample
 from aanet.models.regression import probability_around
-from small_networks import build_small, random_pair, randomize_weights
+from helpers.small_networks import build_small, random_pair
 
 
 def published_state(backbone: EfficientNetLite0) -> dict[str, Tensor]:
@@ -97,7 +97,7 @@ def test_the_backbone_takes_the_weights_of_the_package_for_it() -> None:
 
 
 def test_only_a_network_with_such_a_backbone_starts_from_imagenet() -> None:
-    with pytest.raises(AanetError, match="aanet has no backbone that was trained on ImageNet"):
+    with pytest.raises(UnsupportedError, match="aanet has no backbone pretrained on ImageNet"):
         zoo.build("aanet", 48, initialization="pretrained")
 
 
@@ -110,8 +110,7 @@ def test_descriptors_are_unit_vectors_that_contrast_does_not_change() -> None:
 
 
 def test_matching_costs_are_cosines_and_an_image_matches_itself_at_zero() -> None:
-    network = build_small("aanet_fast").eval()
-    randomize_weights(network)
+    network = build_small("aanet_fast", randomize=True)
     left, right = random_pair(network, extra=2)
     with torch.inference_mode():
         volumes = network.cost_volumes(network.extract(left, right))
@@ -123,7 +122,7 @@ def test_matching_costs_are_cosines_and_an_image_matches_itself_at_zero() -> Non
 
 
 def test_aggregation_starts_as_the_raw_cost() -> None:
-    network = build_small("aanet_fast").eval()
+    network = build_small("aanet_fast")
     assert isinstance(network.aggregation, GuidedAggregation)
     left, right = random_pair(network)
     with torch.inference_mode():
@@ -135,8 +134,7 @@ def test_aggregation_starts_as_the_raw_cost() -> None:
 
 
 def test_aggregation_uses_the_context_and_every_scale() -> None:
-    network = build_small("aanet_fast").eval()
-    randomize_weights(network)
+    network = build_small("aanet_fast", randomize=True)
     left, right = random_pair(network)
     with torch.inference_mode():
         features = network.extract(left, right)
@@ -196,7 +194,7 @@ def test_probabilities_around_a_disparity_are_those_of_its_candidates() -> None:
     scores = torch.randn(1, 7, 1, 3, generator=torch.Generator().manual_seed(8))
     probability = torch.softmax(scores, dim=1)
     disparity = torch.tensor([[[0.0, 3.0, 4.25]]])
-    around = probability_around(scores, disparity, reach=1)
+    around = probability_around(scores, disparity, radius=1)
     assert around.shape == (1, 3, 1, 3)
     torch.testing.assert_close(around[0, :, 0, 0], probability[0, [0, 0, 1], 0, 0])  # below zero: repeated
     torch.testing.assert_close(around[0, :, 0, 1], probability[0, 2:5, 0, 1])

@@ -20,7 +20,7 @@ from aanet.models.features import (
 from aanet.models.features.aanet import FeaturePyramid
 from aanet.models.hourglass import deformable_window, plain_window
 from aanet.models.layers import Bottleneck, DeformConv2d
-from small_networks import randomize_weights
+from helpers.small_networks import randomize_weights
 
 EXTRACTORS: dict[str, Callable[[], FeatureExtractor]] = {
     "aanet": AANetFeatures,

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import naive
 from aanet.models.hourglass import StackedHourglass, deformable_window, plain_window
 from aanet.models.layers import (
     Bottleneck,
@@ -22,7 +21,8 @@ from aanet.models.layers import (
     upconv3d_norm,
     upconv_norm,
 )
-from small_networks import randomize_weights
+from helpers import naive
+from helpers.small_networks import randomize_weights
 
 
 def random(*shape: int) -> Tensor:

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import naive
 from aanet.models.layers import DeformConv2d
 from aanet.models.refinement import (
     ColorRefinement,
@@ -16,7 +15,8 @@ from aanet.models.refinement import (
     hourglass_refinement,
     stereodrnet_refinement,
 )
-from small_networks import randomize_weights
+from helpers import naive
+from helpers.small_networks import randomize_weights
 
 
 def images(height: int, width: int) -> tuple[Tensor, Tensor]:

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-import naive
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.ganet import GuidedRegression
 from aanet.models.regression import (
@@ -23,6 +22,7 @@ from aanet.models.regression import (
 )
 from aanet.models.weights import checkpoint
 from aanet.ops.guided import LGA_WEIGHTS
+from helpers import naive
 
 
 def random_scores(*shape: int, scale: float = 3.0) -> Tensor:
@@ -169,12 +169,14 @@ def test_a_network_keeps_its_regression_in_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "regression", "sentence"),
+    ("name", "regression", "kind", "sentence"),
     [
-        ("stereonet_aa", "best", "must be one of soft_argmin, peak, not 'best'"),
-        ("ganet", "peak", "ganet has a regression of its own"),
+        ("stereonet_aa", "best", InputError, "must be one of soft_argmin, peak; got 'best'"),
+        ("ganet", "peak", UnsupportedError, "ganet has a regression that cannot be replaced"),
     ],
 )
-def test_a_regression_that_cannot_be_had_is_refused(name: str, regression: str, sentence: str) -> None:
-    with pytest.raises(AanetError, match=sentence):
+def test_a_regression_that_cannot_be_set_is_refused(
+    name: str, regression: str, kind: type[AanetError], sentence: str
+) -> None:
+    with pytest.raises(kind, match=sentence):
         zoo.build(name, max_disparity=48, regression=regression)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import naive
 from aanet.ops import concatenation_volume, correlation_volume, difference_volume
+from helpers import naive
 
 Volume = Callable[[Tensor, Tensor, int], Tensor]
 

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import naive
 from aanet.errors import AanetError
 from aanet.ops import deform_conv2d
 from aanet.ops.deform_conv import (
@@ -20,6 +19,7 @@ from aanet.ops.deform_conv import (
     deform_conv2d_grid,
     using_deform_conv,
 )
+from helpers import naive
 
 Form = Callable[..., Tensor]
 

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import naive
 from aanet.ops.guided import local_guided_aggregation, semi_global_aggregation
+from helpers import naive
 
 
 def random(*shape: int) -> Tensor:

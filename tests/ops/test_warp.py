@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import naive
 from aanet.ops import resize_disparity, warp_by_disparity
+from helpers import naive
 
 
 def pair(*shape: int, reach: float = 4.0) -> tuple[Tensor, Tensor]:

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import naive
 from aanet.models.aggregation import CrossScaleAggregation
 from aanet.models.regression import soft_argmin
 from aanet.ops import correlation_volume, deform_conv2d
+from helpers import naive
 
 D, HEIGHT, WIDTH = 4, 5, 6
 WINDOW = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]  # p_k for K = 3

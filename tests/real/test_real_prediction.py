@@ -11,8 +11,8 @@ from skimage.data import stereo_motorcycle
 from aanet.io.disparity import read_disparity
 from aanet.io.images import read_image
 from aanet.matcher import StereoMatcher
-from matching_network import matching_network
-from small_networks import random_network
+from helpers.matching_network import matching_network
+from helpers.small_networks import build_small
 
 
 def cones(real_data: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +22,7 @@ def cones(real_data: Path) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("matches", [True, False])
 def test_engines_agree_on_a_real_pair(real_data, matches):
-    network = matching_network(48) if matches else random_network("aanet", 48)
+    network = matching_network(48) if matches else build_small("aanet", 48)
     left, right = cones(real_data)
     reference = StereoMatcher(network, engine="torch", device="cpu")(left, right)
     result = StereoMatcher(network, engine="openvino")(left, right)

@@ -26,7 +26,7 @@ SMALL = ("--height", "48", "--width", "96", "--max-disparity", "32", "--seed", "
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_synthesized_pairs_are_read_back_as_scene_flow(tmp_path: Path, workers: str) -> None:
-    result = CliRunner().invoke(app, ["synthesize", str(tmp_path), "-n", "3", "-j", workers, *SMALL])
+    result = CliRunner().invoke(app, ["synthesize", "-o", str(tmp_path), "-n", "3", "-j", workers, *SMALL])
     assert result.exit_code == 0, result.output
     assert "Wrote 3 pairs" in result.output
     world, dataset = SyntheticWorld((48, 96), 32, seed=5), SceneFlow(tmp_path)
@@ -60,10 +60,10 @@ def test_preview_draws_four_pictures_of_each_scene(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["synthesize", "{out}", "--textures", "{out}/none"], "no such folder"),
-        (["synthesize", "{out}", "--height", "8"], "size"),
-        (["synthesize", "{out}", "--max-disparity", "1"], "maximum disparity"),
-        (["synthesize", "{file}/below", "-n", "1", *SMALL], "Cannot write"),
+        (["synthesize", "-o", "{out}", "--textures", "{out}/none"], "does not exist"),
+        (["synthesize", "-o", "{out}", "--height", "8"], "size"),
+        (["synthesize", "-o", "{out}", "--max-disparity", "1"], "maximum disparity"),
+        (["synthesize", "-o", "{file}/below", "-n", "1", *SMALL], "Cannot write"),
         (["preview", "-o", "{file}/below.png", "-n", "1", *SMALL], "Cannot write"),
         (["preview", "--kind", "castle"], "castle"),
     ],

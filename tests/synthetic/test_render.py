@@ -16,7 +16,7 @@ from aanet.synthetic.render import RenderedPair
 from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.surfaces import Dome, Folds, Plane
 from aanet.synthetic.world import SCENE_KINDS
-from synthetic_sheets import SIZE, TILE, grid, sheet
+from helpers.synthetic_sheets import SIZE, TILE, grid, sheet
 
 
 def warped_error(pair: RenderedPair) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from aanet.synthetic import Scene, render_scene
 from aanet.synthetic.shade import mirrored_texels, share_inside
 from aanet.synthetic.surfaces import Gloss, Plane, Reflection, Texture
-from synthetic_sheets import SIZE, TILE, grid, sheet
+from helpers.synthetic_sheets import SIZE, TILE, grid, sheet
 
 
 def test_a_highlight_has_a_disparity_of_its_own() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError
+from aanet.errors import AanetError, ReadError
 from aanet.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene
 from aanet.synthetic.camera_effects import MIDDLE_GRAY, CameraEffects, draw_cameras, expose
 from aanet.synthetic.library import Cache, TextureLibrary, flat
@@ -23,6 +23,7 @@ from aanet.synthetic.textures import GENERATORS
 from aanet.synthetic.world import SCENE_KINDS
 
 SIZE = (64, 128)
+NO_EFFECTS = CameraEffects((1.0, 1.0, 1.0), 1.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0)
 NOISE = np.random.default_rng(0).standard_normal(200_000, np.float32)
 
 
@@ -171,12 +172,12 @@ def test_segments_follow_the_edges_of_the_picture() -> None:
 
 def test_a_perfect_camera_only_rounds() -> None:
     image = np.random.default_rng(0).uniform(0, 255, (*SIZE, 3)).astype(np.float32)
-    taken = expose(image, CameraEffects.identity(), NOISE, np.random.default_rng(0))
+    taken = expose(image, NO_EFFECTS, NOISE, np.random.default_rng(0))
     assert np.abs(taken - image).max() <= 0.5001
 
 
 def effect(image: np.ndarray, **changes: object) -> np.ndarray:
-    camera = CameraEffects(**{**vars(CameraEffects.identity()), **changes})
+    camera = CameraEffects(**{**vars(NO_EFFECTS), **changes})
     return expose(image.astype(np.float32), camera, NOISE, np.random.default_rng(1)).astype(np.float64)
 
 
@@ -258,7 +259,7 @@ def test_bad_arguments_are_one_sentence(arguments: dict[str, object], message: s
 
 def test_a_folder_without_photographs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing here")
-    with pytest.raises(AanetError, match="found none"):
+    with pytest.raises(ReadError, match="no photographs"):
         SyntheticWorld(textures=tmp_path)
 
 

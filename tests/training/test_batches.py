@@ -12,7 +12,7 @@ import torch
 
 from aanet.data import transforms
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
 from aanet.training.batches import (
     AugmentedPairs,
     PairStream,
@@ -128,7 +128,7 @@ def test_a_recipe_switches_transforms_on() -> None:
 
 def test_weights_are_for_all_datasets_or_none() -> None:
     specs = [DataSpec("synthetic", weight=1.0), DataSpec("synthetic")]
-    with pytest.raises(AanetError, match=r"every \[\[data\]\] of a mixture has a weight, or none"):
+    with pytest.raises(InputError, match=r"all \[\[data\]\] entries of a recipe must have a weight, or none"):
         open_mixture(specs, (48, 96), 24)
 
 

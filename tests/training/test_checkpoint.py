@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from aanet.errors import AanetError
+from aanet.errors import ReadError, UnsupportedError, WriteError
 from aanet.training import checkpoint as module
 from aanet.training.checkpoint import (
     TrainingState,
@@ -90,7 +90,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint(
 
     monkeypatch.setattr(module if writer == "save_file" else torch, writer, fail)
     with pytest.raises(
-        AanetError, match=r"Cannot write the checkpoint .*step-00000003: (no space left|write)"
+        WriteError, match=r"Cannot write the checkpoint .*step-00000003: (no space left|write)"
     ):
         save_checkpoint(tmp_path, make(3))
     monkeypatch.undo()
@@ -101,7 +101,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint(
 
 def test_a_checkpoint_of_another_network_is_named(tmp_path: Path) -> None:
     path = save_checkpoint(tmp_path, make(1, network="psmnet"))
-    with pytest.raises(AanetError, match="is a checkpoint of psmnet; the recipe trains aanet"):
+    with pytest.raises(UnsupportedError, match="is a checkpoint of psmnet; the recipe trains aanet"):
         load_checkpoint(path, "aanet")
 
 
@@ -109,7 +109,7 @@ def test_a_checkpoint_of_another_network_is_named(tmp_path: Path) -> None:
 def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, name: str) -> None:
     path = save_checkpoint(tmp_path, make(1))
     (path / name).write_bytes(b"damaged")
-    with pytest.raises(AanetError) as caught:
+    with pytest.raises(ReadError) as caught:
         load_checkpoint(path, "aanet")
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)

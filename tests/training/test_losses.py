@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.training.losses import (
     CLAMP,
     PREDICTION_WEIGHTS,
@@ -152,7 +152,7 @@ def test_masked_values_that_are_not_finite_do_not_matter() -> None:
 
 
 def test_another_number_of_predictions_is_named() -> None:
-    with pytest.raises(AanetError, match="weights for 5, 4, 3, 1 predictions; the network gave 2"):
+    with pytest.raises(UnsupportedError, match="weights for 5, 4, 3, 1 predictions; the network has 2"):
         PyramidLoss(24)([torch.rand(2, 12, 24)] * 2, make_truth())
     assert set(PREDICTION_WEIGHTS) == {1, 3, 4, 5}
 

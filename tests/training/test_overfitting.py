@@ -7,16 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from aanet.inference.size_rule import SizeRule
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork, normalize
 from aanet.training import stages
 from aanet.training.optimizer import make_optimizer, set_learning_rate
 from aanet.training.recipe import OptimizerSpec, StageSpec
 from aanet.typing import Image
-from small_networks import ADAPTIVE
+from helpers.small_networks import ADAPTIVE, build_small
 
 Texture = Callable[[np.random.Generator, int, int], Image]
 
@@ -38,35 +37,16 @@ def one_pair(texture: Texture, height: int, width: int) -> list[Tensor]:
     return [*images, disparity, torch.ones_like(disparity, dtype=torch.bool), torch.zeros_like(disparity)]
 
 
-def shrink_pooling(network: StereoNetwork) -> None:
-    """PSMNet pools over windows of up to 64×64 features, more than a small image has: an eighth of that."""
-    for module in network.features.modules():
-        if isinstance(module, nn.AvgPool2d):
-            module.kernel_size = module.stride = int(module.kernel_size) // 8
-    network.sizes = SizeRule(network.sizes.multiple, network.sizes.multiple)
-
-
 def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
     """A network with as few candidates as it takes, and the smallest size it takes beyond 48×96."""
     adaptive = name in ADAPTIVE
-    network = zoo.build(
-        name,
-        max_disparity={
-            "gcnet_aa": 16,
-            "gcnet": 32,
-            "psmnet": 16,
-            "psmnet_aa": 32,
-            "stereonet_aa": 16,
-            "aanet_fast": 16,
-        }.get(name, 24),
-        training_heads=True,
-        initialization="matching" if adaptive else "paper",
-    )
-    shrink_pooling(network)
+    fewer = {"gcnet_aa": 16, "psmnet": 16, "stereonet_aa": 16, "aanet_fast": 16}
+    max_disparity = {"gcnet": 32, "psmnet_aa": 32, **fewer}.get(name, 24)
+    initialization: zoo.Initialization = "matching" if adaptive else "paper"
+    network = build_small(name, max_disparity, training_heads=True, initialization=initialization)
     if adaptive:
-        stages.hand_over_temperature(network, stages.MatchingLoss(scales=3))
-    multiple = network.sizes.multiple
-    return network, (-(-48 // multiple) * multiple, -(-96 // multiple) * multiple)
+        stages.fold_temperature(network, stages.MatchingLoss(scales=3))
+    return network, (network.sizes.round_up(48), network.sizes.round_up(96))
 
 
 @pytest.mark.parametrize("name", sorted(zoo.NETWORKS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -9,32 +10,20 @@ import numpy as np
 import pytest
 
 from aanet.data.datasets import open_dataset
-from aanet.result import StereoResult
 from aanet.training.pseudo_label import Label, write_pseudo_labels
+from helpers.fake_engine import FakeEngine
 
 
-class TwoPlanes:
-    """A stand-in matcher: both disparities are the same everywhere."""
-
-    def __init__(self, on_left: float, on_right: float) -> None:
-        self.on_left, self.on_right = on_left, on_right
-
-    def __call__(self, left: np.ndarray, _right: np.ndarray, *, check: bool, inspect: bool) -> StereoResult:
-        assert check
-        assert not inspect
-        size = left.shape[:2]
-        disparity, confidence = np.full(size, self.on_left, np.float32), np.ones(size, np.float32)
-        right = np.full(size, self.on_right, np.float32)
-        return StereoResult(disparity=disparity, confidence=confidence, left=left, right_disparity=right)
-
-
-def labels_of(matcher: TwoPlanes, root: Path) -> list[Label]:
-    return list(write_pseudo_labels(matcher, open_dataset("folder", root), 1.0))  # type: ignore[arg-type]
+def labels_of(root: Path, on_left: float, on_right: float) -> list[Label]:
+    """The labels of a matcher whose disparities are the same everywhere in each view."""
+    views = itertools.cycle([on_left, on_right])
+    engine = FakeEngine(lambda _: np.float32(next(views)))
+    return list(write_pseudo_labels(engine.matcher, open_dataset("folder", root), 1.0))
 
 
 def test_labels_are_read_back_by_the_dataset(pairs_folder: Path, tmp_path: Path) -> None:
     root = shutil.copytree(pairs_folder, tmp_path / "pairs")
-    labels = labels_of(TwoPlanes(4.25, 4.75), root)
+    labels = labels_of(root, 4.25, 4.75)
     assert len(labels) == 5
     again = open_dataset("folder", root, pseudo_labels=True)
     for index, label in enumerate(labels):
@@ -47,4 +36,4 @@ def test_labels_are_read_back_by_the_dataset(pairs_folder: Path, tmp_path: Path)
 
 def test_what_the_views_disagree_on_is_no_label(pairs_folder: Path, tmp_path: Path) -> None:
     root = shutil.copytree(pairs_folder, tmp_path / "pairs")
-    assert [label.kept for label in labels_of(TwoPlanes(4.25, 9.0), root)] == [0.0] * 5
+    assert [label.kept for label in labels_of(root, 4.25, 9.0)] == [0.0] * 5

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError
 from aanet.synthetic import SyntheticWorld
 from aanet.training.batches import open_source
 from aanet.training.recipe import Recipe, load_recipe
@@ -56,18 +56,17 @@ def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
         (MINIMAL.replace("batch = 4", "batch = 4.5"), "'batch' must be a whole number; it is 4.5"),
         (MINIMAL.replace("[144, 336]", "[144]"), "'crop' must have 2 entries; it has 1"),
         (MINIMAL.replace("[144, 336]", "144"), "'crop' must be a list; it is 144"),
-        (MINIMAL.replace("batch = 4", ""), "lacks the key 'batch'"),
+        (MINIMAL.replace("batch = 4", ""), "the key 'batch' is missing"),
         (MINIMAL + "minutes = 3\n", "exactly one of 'epochs', 'steps' and 'minutes'"),
         (MINIMAL + "accumulate = 3\n", "'batch' must be a positive multiple of 'accumulate'"),
-        (MINIMAL + "schedule = 'milestones'\n", "'milestones' and schedule"),
+        (MINIMAL + "schedule = 'milestones'\n", "'milestones' must be given"),
         (
             MINIMAL + "trains = 'features'\nscore_weight = 1.0\n",
             "'score_weight' needs aggregation scores",
         ),
         (MINIMAL.replace("1e-3", "-1"), "'learning_rate' must be positive"),
         (MINIMAL.replace("[[data]]", "[data]"), "'data' must be a list"),
-        ("[network]\nname = 'aanet'\ndata = []\n", "lacks the key 'data'"),
-        ("[network\n", "is not valid TOML"),
+        ("[network]\nname = 'aanet'\ndata = []\n", "the key 'data' is missing"),
         (MINIMAL.replace('"synthetic"', '"synthetic"\nkinds = 3'), "'kinds' must be a table; it is 3"),
         (
             MINIMAL.replace('"synthetic"', '"synthetic"\nkinds = { room = "much" }'),
@@ -76,14 +75,16 @@ def test_kinds_of_scenes_reach_the_world(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(AanetError) as caught:
+    with pytest.raises(InputError) as caught:
         load(tmp_path, text)
     assert message in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AanetError, match=r"There is no recipe at .*absent\.toml"):
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"There is no recipe at .*absent\.toml"):
         load_recipe(tmp_path / "absent.toml")
+    with pytest.raises(ReadError, match=r"recipe\.toml is not valid TOML"):
+        load(tmp_path, "[network\n")
 
 
 def test_overrides_reach_tables_lists_and_sections_that_the_file_lacks(tmp_path: Path) -> None:
@@ -113,14 +114,14 @@ def test_overrides_reach_tables_lists_and_sections_that_the_file_lacks(tmp_path:
         ("stage.0.batc=8", "unknown key 'batc'; did you mean 'batch'"),
         ("stage.fist.batch=8", "there is no entry 'fist'; did you mean 'first'"),
         ("stage.3.batch=8", "there is no entry '3'"),
-        ("seed", "must look like key=value"),
+        ("seed", "must have the form key=value"),
         ("stage.batch=8", "'stage' is not a table of values"),
         ("network.name.x=8", "'network.name' is not a table of values"),
-        ("network.name.x.y=8", "nothing below the value 'aanet'"),
+        ("network.name.x.y=8", "'x' is not a key, because its parent is the value 'aanet'"),
     ],
 )
 def test_overrides_that_hit_nothing_are_named(tmp_path: Path, override: str, message: str) -> None:
-    with pytest.raises(AanetError) as caught:
+    with pytest.raises(InputError) as caught:
         load(tmp_path, MINIMAL, override)
     assert message in str(caught.value)
 

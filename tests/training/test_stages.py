@@ -8,16 +8,22 @@ import pytest
 import torch
 from torch import nn
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
-from aanet.models.regression import Regression
 from aanet.models.weights import checkpoint
 from aanet.training import stages
 from aanet.training.environment import prepare_network
 from aanet.training.losses import MatchingLoss
 from aanet.training.optimizer import make_optimizer, set_learning_rate
-from aanet.training.recipe import DataSpec, OptimizerSpec, Recipe, StageSpec, TrainedNetworkSpec
+from aanet.training.recipe import (
+    DataSpec,
+    OptimizerSpec,
+    Recipe,
+    Regression,
+    StageSpec,
+    TrainedNetworkSpec,
+)
 from aanet.training.transfer import start_from, without_training_heads
 
 SIZE = (48, 96)
@@ -130,7 +136,7 @@ def test_the_temperature_makes_the_first_scores_as_sharp_as_the_features() -> No
     matching = MatchingLoss(scales=3, temperature=7.0)
     with torch.no_grad():
         before = network.aggregation(network.cost_volumes(network.extract(left, right)))
-        stages.hand_over_temperature(network, matching)
+        stages.fold_temperature(network, matching)
         after = network.aggregation(network.cost_volumes(network.extract(left, right)))
     assert all(torch.allclose(7 * a, b, atol=1e-5) for a, b in zip(before, after, strict=True))
 
@@ -138,7 +144,7 @@ def test_the_temperature_makes_the_first_scores_as_sharp_as_the_features() -> No
 def test_networks_without_correlation_cannot_train_on_it() -> None:
     network = zoo.build("stereonet", max_disparity=24)
     assert stages.matching_loss_of(network) is None
-    with pytest.raises(AanetError, match="matching cost of this network is DifferenceVolume"):
+    with pytest.raises(UnsupportedError, match="cost volume is a DifferenceVolume"):
         stages.make_stage(stage(trains="features"), network, None)
 
 
@@ -213,7 +219,7 @@ def test_every_network_keeps_its_weights_without_its_training_heads(name: str) -
 
 
 def test_weights_of_another_network_are_refused(aanet: StereoNetwork) -> None:
-    with pytest.raises(AanetError, match="are of stereonet_aa; the recipe trains aanet"):
+    with pytest.raises(UnsupportedError, match="those of stereonet_aa, but the recipe trains aanet"):
         start_from(aanet, zoo.build("stereonet_aa", max_disparity=24))
 
 

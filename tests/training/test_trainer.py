@@ -16,7 +16,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, ReadError, UnsupportedError
 from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.weights import checkpoint
@@ -250,12 +250,12 @@ def test_a_corrupt_image_is_one_sentence(make_recipe: MakeRecipe, tmp_path: Path
 
 def test_a_checkpoint_that_does_not_fit_is_named(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     trainer(make_recipe(ONE_STAGE), tmp_path).run(stop_after=1)
-    with pytest.raises(AanetError, match="does not fit the network"):
+    with pytest.raises(UnsupportedError, match="does not fit the network"):
         trainer(make_recipe(ONE_STAGE, "network.max_disparity=48"), tmp_path).resume(tmp_path)
     other = make_recipe(ONE_STAGE, "network.name=stereonet", "network.initialization=paper")
     with pytest.raises(AanetError, match="a checkpoint of stereonet_aa; the recipe trains stereonet"):
         trainer(other, tmp_path).resume(tmp_path)
-    with pytest.raises(AanetError, match="no checkpoint in"):
+    with pytest.raises(ReadError, match="no checkpoint in"):
         trainer(make_recipe(ONE_STAGE), tmp_path).resume(tmp_path / "absent")
 
 
@@ -266,7 +266,7 @@ def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: P
         started = trainer(make_recipe(ONE_STAGE, f"network.start_from={path}"), None).network
         expected = checkpoint.load(str(path)).state_dict()
         assert all(torch.equal(value, started.state_dict()[key]) for key, value in expected.items())
-    with pytest.raises(AanetError, match="maximum disparity of 24; the recipe asks for 48"):
+    with pytest.raises(UnsupportedError, match="maximum disparity of 24, but the recipe has 48"):
         trainer(make_recipe(ONE_STAGE, f"network.start_from={path}", "network.max_disparity=48"), None)
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import load_file
-from two_processes import gradients_of_one_step
 
 from aanet.io.disparity import read_disparity, write_disparity
 from aanet.training.recipe import Recipe
+from helpers import two_processes
 
-SCRIPT = Path(__file__).with_name("two_processes.py")
+SCRIPT = Path(two_processes.__file__)
 # Batch statistics would be those of half a batch in each process: the paper's frozen batch norm has none.
 STAGE = """
 [[stage]]
@@ -52,7 +52,7 @@ def test_gradients_are_those_of_the_joined_batch(
     subprocess.run(
         [*command, str(SCRIPT), str(recipe), str(tmp_path)], check=True, env=environment, timeout=300
     )
-    _, expected = gradients_of_one_step(recipe)
+    _, expected = two_processes.gradients_of_one_step(recipe)
     assert len(expected) > 50
     for rank in (0, 1):
         gradients = load_file(tmp_path / f"rank{rank}.safetensors")

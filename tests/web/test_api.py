@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,9 +18,7 @@ from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
 from aanet.web.formats import Summary
-
-if TYPE_CHECKING:
-    from conftest import Server
+from helpers.server import Server
 
 DISPARITIES = [f"disparity{each.suffix}" for each in outputs.OUTPUTS["disparity"].types]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -16,9 +15,7 @@ from aanet.io.images import AnyImage, decode_image, encode_image
 from aanet.web.models import Catalog
 from aanet.web.service import affordable_scale
 from aanet.web.settings import Settings
-
-if TYPE_CHECKING:
-    from conftest import Server
+from helpers.server import Server
 
 CAMERA = b'{"format": "aanet-stereo-camera", "fx": 1, "cx": 1, "cy": 1'
 NESTED = b'{"a":' * 40_000

@@ -10,17 +10,16 @@ import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from aanet.io.images import decode_image
 from aanet.matcher import StereoMatcher
+from helpers import load_client
+from helpers.server import Server
 
-if TYPE_CHECKING:
-    from conftest import Server
-
-CLIENT = Path(__file__).with_name("load_client.py")
+CLIENT = Path(load_client.__file__)
 MEGABYTE = 1_000_000
 
 

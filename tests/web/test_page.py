@@ -19,12 +19,11 @@ from aanet.io.images import decode_image, encode_image
 from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
+from helpers.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-    from conftest import Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
@@ -223,7 +222,7 @@ def test_warnings_and_errors_are_seen(
     page.set_input_files("#right", other)
     page.click("#go")
     page.wait_for_selector("#error:not([hidden])")
-    assert "a rectified pair has one size" in page.inner_text("#error")
+    assert "must have the same size" in page.inner_text("#error")
     assert page.is_enabled("#go")
 
 

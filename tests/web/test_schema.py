@@ -5,12 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from conftest import Server
+from helpers.server import Server
 
 CHECKS = (
     "not_a_server_error",

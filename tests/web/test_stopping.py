@@ -7,15 +7,12 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from aanet.io.images import decode_image, encode_image
-
-if TYPE_CHECKING:
-    from conftest import Server
+from helpers.server import Server
 
 SLOW = 1.8  # the scale at which the whole pair takes some seconds
 
@@ -60,7 +57,7 @@ def leave_while_waiting(server: Server, pair: dict[str, bytes]) -> None:
         raw.sendall(f"POST /api/v1/disparity HTTP/1.1\r\n{head}\r\n".encode() + request.read())
         wait_until(lambda: server.taken() == 2)
     wait_until(lambda: server.taken() == 1)
-    assert "aanet_clients_left_total 1.0" in server.get("/metrics").text
+    assert "aanet_client_disconnects_total 1.0" in server.get("/metrics").text
 
 
 def test_a_client_that_does_not_read_keeps_its_place_until_the_time_is_up(

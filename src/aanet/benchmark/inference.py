@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from aanet.benchmark.baseline import as_baseline, random_pair
-from aanet.benchmark.memory import is_measurable, peak_memory
+from aanet.benchmark.memory import peak_memory
 from aanet.benchmark.models import BenchmarkModel
 from aanet.engines.factory import find_source, open_engine
 from aanet.engines.processor import this_processor
@@ -87,16 +87,14 @@ class Conditions:
     threads: int
     processor: str
     versions: dict[str, str]
-    knows_memory: bool = True
 
     def sentence(self) -> str:
         """One line for people."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         height, width = self.size
-        unknown = "" if self.knows_memory else " The peak memory is unknown: this system does not tell it."
         return (
             f"One pair of {height}×{width}, median of {self.rounds} interleaved rounds after a warm-up, "
-            f"{self.threads} threads of {self.processor}; {versions}.{unknown}"
+            f"{self.threads} threads of {self.processor}; {versions}."
         )
 
 
@@ -106,8 +104,7 @@ def conditions(size: tuple[int, int], rounds: int) -> Conditions:
 
     versions = {"aanet": __version__, "torch": torch.__version__, "openvino": openvino.__version__}
     versions["openvino"] = versions["openvino"].split("-")[0]
-    processor = this_processor().name
-    return Conditions(size, rounds, torch.get_num_threads(), processor, versions, is_measurable())
+    return Conditions(size, rounds, torch.get_num_threads(), this_processor().name, versions)
 
 
 def measure(

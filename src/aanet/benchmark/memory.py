@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import psutil
 
 from aanet.errors import AanetError
 
 _STATUS = Path("/proc/self/status")
 # Prints the peak memory of the process before and after a prediction; the difference is that of the network.
 _CHILD = """
-import json, pathlib, re, sys
+import json, sys
 import numpy as np, torch
+from aanet.benchmark.memory import peak_of_this_process
 from aanet.engines.factory import open_engine
 
 arguments = json.loads(sys.argv[1])
 size = arguments.pop("size")
-
-def peak():
-    status = pathlib.Path("/proc/self/status")
-    if status.is_file():  # on Linux, ru_maxrss of a child begins with that of its parent
-        return int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1]) * 1024
-    import resource
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-before = peak()
+before = peak_of_this_process()
 images = np.random.default_rng(0).random((2, 1, 3, *size), dtype=np.float32)
 open_engine(**arguments)(*images)
-print(json.dumps({"before": before, "peak": peak()}))
+print(json.dumps({"before": before, "peak": peak_of_this_process()}))
 """
-
-
-def is_measurable() -> bool:
-    """Whether the system tells the peak memory of a process; Windows does not tell it to Python."""
-    return _STATUS.is_file() or importlib.util.find_spec("resource") is not None
 
 
 def peak_memory(
@@ -45,24 +35,19 @@ def peak_memory(
     max_disparity: int = 192,
     engine: str | None = "torch",
     weights: str | None = "random",
-) -> int | None:
+) -> int:
     """Return the bytes that opening a model and one prediction need at their peak, beyond the libraries.
 
     Args:
         model: A network of the zoo, a weight file, or "sgbm".
         size: Height and width of the images.
         max_disparity: Pixels to search.
-        engine: What computes; None for "sgbm".
+        engine: The engine that computes; None for "sgbm".
         weights: None for a weight file and for "sgbm".
-
-    Returns:
-        None if the system does not tell it.
 
     Raises:
         AanetError: If the process died, most likely because the machine has too little memory.
     """
-    if not is_measurable():
-        return None
     arguments = {
         "model": model,
         "weights": weights,
@@ -77,3 +62,16 @@ def peak_memory(
         raise AanetError(f"Measuring the memory of {model} failed: {reason[0]}.")
     figures = json.loads(done.stdout)
     return int(figures["peak"]) - int(figures["before"])
+
+
+def peak_of_this_process() -> int:
+    """Return the largest resident memory of this process so far, in bytes."""
+    if _STATUS.is_file():  # on Linux, ru_maxrss of a child begins with that of its parent
+        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        if found:
+            return int(found[1]) * 1024
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource  # which Windows does not have
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -25,8 +25,7 @@ def largest_common_size() -> tuple[int, int]:
     Memory is proportional to the number of pixels, so it is measured at a small size.
     """
     hungriest = max(paper_networks(), key=lambda name: zoo.card(name).bytes_per_pixel)
-    peak = peak_memory(hungriest, _PROBE)
-    per_pixel = zoo.card(hungriest).bytes_per_pixel if peak is None else peak / (_PROBE[0] * _PROBE[1])
+    per_pixel = peak_memory(hungriest, _PROBE) / (_PROBE[0] * _PROBE[1])
     budget = SHARE_OF_MEMORY * available_memory()
     for height, width in PAPER_SIZES:
         if per_pixel * height * width <= budget:

@@ -28,7 +28,7 @@ class Point:
     height: int
     width: int
     seconds: float
-    peak_memory: int | None  # bytes; None if the system does not tell it
+    peak_memory: int  # bytes
 
     @property
     def megapixels(self) -> float:
@@ -37,8 +37,8 @@ class Point:
 
     @property
     def gigabytes(self) -> float:
-        """The peak memory; NaN if it is unknown."""
-        return math.nan if self.peak_memory is None else self.peak_memory / 2**30
+        """The peak memory."""
+        return self.peak_memory / 2**30
 
 
 def measure_scaling(
@@ -71,9 +71,7 @@ def _prediction(name: str, engine: str, max_disparity: int, size: tuple[int, int
 
 
 def exponent(points: list[Point], value: Callable[[Point], float]) -> float:
-    """Fit value = a · megapixels^b by least squares of the logarithms; return b, or NaN if a value is NaN."""
-    if any(math.isnan(value(point)) for point in points):
-        return math.nan
+    """Fit value = a · megapixels^b by least squares of the logarithms, and return b."""
     x = [math.log(point.megapixels) for point in points]
     y = [math.log(value(point)) for point in points]
     slope, _ = np.polyfit(x, y, 1)
@@ -87,11 +85,11 @@ def plot_scaling(points: list[Point], title: str, path: Path) -> None:
 
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     figure.suptitle(title)
-    panels: list[tuple[str, Callable[[Point], float]]] = [("seconds", lambda point: point.seconds)]
-    if all(point.peak_memory is not None for point in points):
-        panels.append(("peak memory, GB", lambda point: point.gigabytes))
-    columns = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (label, value) in zip(columns, panels, strict=True):
+    panels: list[tuple[str, Callable[[Point], float]]] = [
+        ("seconds", lambda point: point.seconds),
+        ("peak memory, GB", lambda point: point.gigabytes),
+    ]
+    for axes, (label, value) in zip(figure.subplots(1, 2), panels, strict=True):
         for limit in sorted({point.max_disparity for point in points}):
             line = [point for point in points if point.max_disparity == limit]
             name = f"disparities below {limit}: ∝ pixels^{exponent(line, value):.2f}"
@@ -117,7 +115,7 @@ def rows(points: list[Point]) -> list[tuple[str, ...]]:
             f"{point.height}×{point.width}",
             f"{point.max_disparity}",
             f"{point.seconds:.2f}",
-            "unknown" if point.peak_memory is None else f"{point.gigabytes:.2f} GB",
+            f"{point.gigabytes:.2f} GB",
         )
         for point in points
     ]
@@ -129,8 +127,7 @@ def growth(points: list[Point]) -> list[str]:
     for limit in sorted({point.max_disparity for point in points}):
         line = [point for point in points if point.max_disparity == limit]
         time, memory = exponent(line, lambda p: p.seconds), exponent(line, lambda p: p.gigabytes)
-        known = "" if math.isnan(memory) else f", memory with pixels^{memory:.2f}"
-        lines.append(f"Below {limit}: time grows with pixels^{time:.2f}{known}.")
+        lines.append(f"Below {limit}: time grows with pixels^{time:.2f}, memory with pixels^{memory:.2f}.")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""`aanet benchmark`: time and memory of the networks, side by side with the paper."""
+"""`aanet benchmark`: time and memory of the networks, beside the paper's figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import shows_progress, status
+from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
 from aanet.cli.tables import new_table
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
@@ -21,46 +23,65 @@ if TYPE_CHECKING:
 def benchmark(
     networks: Annotated[
         list[str] | None,
-        typer.Argument(help="Networks, weight files or sgbm; aanet, aanet_plus and stereonet_aa by default."),
+        typer.Argument(
+            metavar="models",
+            help="Networks, weight files or sgbm. NAME=MODEL gives a name for the table.",
+            show_default="aanet aanet_plus stereonet_aa",
+        ),
     ] = None,
     engines: Annotated[
         str,
         typer.Option(
-            help=f"Comma-separated: baseline, {', '.join(network_engines())}; or one of them with -bf16."
+            metavar="NAMES",
+            help=f"Comma-separated engines: baseline, {', '.join(network_engines())}, or one of the latter "
+            "followed by -bf16.",
         ),
     ] = "baseline,torch,openvino",
-    height: Annotated[int, typer.Option(min=1, help="Height of the images.")] = 576,
-    width: Annotated[int, typer.Option(min=1, help="Width of the images.")] = 960,
-    rounds: Annotated[int, typer.Option(min=1, help="Timed runs of each, in turn.")] = 5,
+    height: ImageHeight = 576,
+    width: ImageWidth = 960,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of timed predictions per network and engine.")
+    ] = 5,
     memory: Annotated[
-        bool, typer.Option(help="Measure the peak memory of each network in a process of its own.")
+        bool, typer.Option(help="Measure the peak memory of each network, in a separate process.")
     ] = True,
     preset: Annotated[
         str | None,
         typer.Option(
-            help="'paper': the eight networks of its table 2, on torch, at the largest size that fits; "
-            "'scaling': cost against image size and disparity range."
+            metavar="paper|scaling",
+            help="paper: the eight networks of the paper's table 2, with torch, at the largest size that "
+            "fits into memory. scaling: one network at several image sizes and disparity ranges.",
         ),
     ] = None,
     training_step: Annotated[
-        bool, typer.Option("--training-step", help="Time one training step instead (144×336, batch 2).")
+        bool,
+        typer.Option(
+            "--training-step", help="Time training steps (crop 144×336, batch 2) instead of predictions."
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Also write the table as Markdown here, and as JSON beside it.")
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Also write report.md, report.json and chart.png here."
+        ),
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Also draw what was measured here, beside the paper's figures.")
-    ] = None,
+    overwrite: Overwrite = False,
+    as_json: JsonOutput = False,
 ) -> None:
-    """Measure time and memory of the networks, interleaved, beside the paper's figures.
+    """Measure time and memory of the networks.
 
-    'baseline' is the published way on a CPU: NCHW tensors, a loop over the disparity candidates, deformable
-    convolution by grid_sample. Weights are random: they do not change the speed.
+    The runs are interleaved, and the results are shown beside the figures of the paper. The engine baseline
+    computes as the published code does on a CPU: NCHW tensors, a loop over the disparity candidates, and
+    deformable convolution by grid_sample. Networks have random weights, which do not affect the speed.
+
+    Example: aanet benchmark aanet stereonet_aa --height 480 --width 640
     """
+    report, picture = (output / "report.md", output / "chart.png") if output else (None, None)
+    if output is not None:
+        refuse_existing(overwrite, output / "report.md", output / "report.json", output / "chart.png")
     from aanet.engines.bf16_support import bf16_support
 
-    # Broken AMX can only be switched off before the libraries are loaded.
+    # Broken AMX can only be disabled before the libraries are imported.
     for name, card in ENGINES.items():
         asked = f"{name}-bf16" in engines.split(",") or (training_step and name == "torch")
         if asked and card.bf16 is not None:
@@ -119,7 +140,8 @@ def _predictions(
     # Per model and engine: preparing, the warm-up and the rounds; per model: its memory.
     total = sum(len(engines_of(model, engines)) * (rounds + 2) + 1 for model in models)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=as_json) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("measuring", total=total)
         measurements = measure(
             models,
@@ -158,8 +180,6 @@ def _scaling(
 ) -> None:
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from aanet.benchmark.inference import conditions
     from aanet.benchmark.scaling import growth, markdown, measure_scaling, plot_scaling, rows
     from aanet.models import zoo
@@ -168,8 +188,8 @@ def _scaling(
     if engine not in network_engines():
         known = " or ".join(network_engines())
         raise InputError(f"The cost against size is measured on {known}, not on {engine!r}.")
-    with Console(stderr=True, quiet=as_json).status("measuring") as status:
-        points = measure_scaling(name, engine, rounds, observe=status.update)
+    with status("Measuring") as shown:
+        points = measure_scaling(name, engine, rounds, observe=shown.update)
     text = json.dumps([asdict(point) for point in points], indent=2)
     if report is not None:
         _write_report(report, markdown(points), text)

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from aanet.data.datasets import DATASETS
+from aanet.cli.console import status
+from aanet.cli.options import Dataset, JsonOutput, Root
 
 if TYPE_CHECKING:
     from aanet.data.layout_check import GroupReport, LayoutReport, PartReport
 
-NAMES = " or ".join(", ".join(DATASETS).rsplit(", ", 1))
-
 
 def check(
-    name: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="Its folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    dataset: Dataset,
+    root: Root,
+    as_json: JsonOutput = False,
 ) -> None:
-    """Print the expected files of a dataset, what was found and what is missing.
+    """List the files that a dataset should have, and those that are missing.
 
     The exit code is 1 if there are no pairs, or if a pair lacks its right image or its ground truth.
+
+    Example: aanet data check kitti2015 data/kitti2015
     """
     import json
     from dataclasses import asdict
 
     from aanet.data.layout_check import check_layout
 
-    with Console(stderr=True).status(f"Checking {root} …"):
-        report = check_layout(name, root)
+    with status(f"Checking {root}"):
+        report = check_layout(dataset, root)
     if as_json:
         facts = {
-            "name": report.card.name,
+            "dataset": report.card.name,
             "root": report.root,
             "groups": [asdict(group) for group in report.groups],
             "source": report.card.source,

@@ -1,4 +1,4 @@
-"""`aanet data preview`: a contact sheet of the procedural world."""
+"""`aanet data preview`: a contact sheet of synthetic scenes."""
 
 from __future__ import annotations
 
@@ -7,33 +7,52 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import track
+from aanet.cli.options import (
+    ImageHeight,
+    ImageWidth,
+    Overwrite,
+    SceneDisparity,
+    Seed,
+    Textures,
+    refuse_existing,
+)
+
 if TYPE_CHECKING:
     from aanet.data.sample import StereoSample
     from aanet.typing import Image
 
 
 def preview(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Image to write.")] = Path(
         "preview.png"
     ),
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=64, help="How many scenes.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another world.")] = 0,
-    first: Annotated[int, typer.Option("--first", min=0, help="Number of the first scene.")] = 0,
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="N", min=1, max=64, help="Number of scenes.")
+    ] = 8,
+    seed: Seed = 0,
+    first: Annotated[int, typer.Option(metavar="N", min=0, help="Index of the first scene.")] = 0,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="Only room, street, table_top, flying or photo; a mixture if not given."),
+        typer.Option(
+            metavar="NAME",
+            help="Kind of scene: room, street, table_top, flying or photo.",
+            show_default="a mixture",
+        ),
     ] = None,
-    height: Annotated[int, typer.Option("--height", help="Height of the images.")] = 288,
-    width: Annotated[int, typer.Option("--width", help="Width of the images.")] = 576,
-    max_disparity: Annotated[int, typer.Option("--max-disparity", help="Every disparity is below it.")] = 192,
-    textures: Annotated[
-        Path | None,
-        typer.Option("--textures", help="Folder of photographs; generated textures if not given."),
-    ] = None,
+    height: ImageHeight = 288,
+    width: ImageWidth = 576,
+    max_disparity: SceneDisparity = 192,
+    textures: Textures = None,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Draw scenes of the procedural world: both views, disparity, and what only one camera sees (red)."""
-    from rich.progress import track
+    """Draw synthetic scenes as one image.
 
+    Each row shows both views, the disparity, and in red the pixels that the right camera does not see.
+
+    Example: aanet data preview -n 4 -o preview.png
+    """
+    refuse_existing(overwrite, output)
     from aanet.io.images import write_image
     from aanet.synthetic import SyntheticWorld
     from aanet.viz import panel
@@ -42,16 +61,16 @@ def preview(
     world = SyntheticWorld((height, width), max_disparity, seed, textures, first + count, kinds)
     images: list[Image] = []
     titles: list[str] = []
-    for index in track(range(first, first + count), "scenes", transient=True):
+    for index in track(range(first, first + count), "Rendering scenes", count):
         for title, image in _row(world[index]):
             titles.append(title)
             images.append(image)
     write_image(output, panel(images, titles, columns=4))
-    typer.echo(f"Drew {count} scenes to {output}.")
+    typer.echo(f"Wrote {count} scenes to {output}.")
 
 
 def _row(sample: StereoSample) -> list[tuple[str, Image]]:
-    """The four pictures of one scene with their titles."""
+    """The four images of one scene with their titles."""
     import numpy as np
 
     from aanet.viz import colorize_disparity
@@ -59,11 +78,11 @@ def _row(sample: StereoSample) -> list[tuple[str, Image]]:
     assert sample.disparity is not None
     assert sample.visible is not None
     low, high = float(sample.disparity.min()), float(sample.disparity.max())
-    once = (sample.left * 0.6).astype(np.uint8)
-    once[~sample.visible] = (220, 50, 40)
+    occluded = (sample.left * 0.6).astype(np.uint8)
+    occluded[~sample.visible] = (220, 50, 40)
     return [
         (sample.name.rsplit("/", 1)[-1], sample.left),
         ("right", sample.right),
         (f"disparity {low:.1f} to {high:.1f} px", colorize_disparity(sample.disparity)),
-        (f"hidden from the right camera: {100 * (1 - sample.visible.mean()):.0f} %", once),
+        (f"occluded: {100 * (1 - sample.visible.mean()):.0f} %", occluded),
     ]

@@ -1,4 +1,4 @@
-"""`aanet data synthesize`: pairs of the procedural world as files."""
+"""`aanet data synthesize`: write a synthetic dataset."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import track
+from aanet.cli.options import (
+    ImageHeight,
+    ImageWidth,
+    Overwrite,
+    SceneDisparity,
+    Seed,
+    Textures,
+    refuse_existing,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -14,42 +25,49 @@ if TYPE_CHECKING:
 
 
 def synthesize(
-    output: Annotated[Path, typer.Argument(help="Folder to write into; FlyingThings3D is made in it.")],
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many pairs.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another world.")] = 0,
-    height: Annotated[int, typer.Option("--height", help="Height of the images.")] = 288,
-    width: Annotated[int, typer.Option("--width", help="Width of the images.")] = 576,
-    max_disparity: Annotated[int, typer.Option("--max-disparity", help="Every disparity is below it.")] = 192,
-    textures: Annotated[
-        Path | None,
-        typer.Option("--textures", help="Folder of photographs; generated textures if not given."),
-    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder in which FlyingThings3D/ is created."),
+    ],
+    count: Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="Number of pairs.")] = 100,
+    seed: Seed = 0,
+    height: ImageHeight = 288,
+    width: ImageWidth = 576,
+    max_disparity: SceneDisparity = 192,
+    textures: Textures = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", "-j", min=1, help="Processes; one per core if not given.")
+        int | None,
+        typer.Option(
+            "--workers", "-j", metavar="N", min=1, help="Number of processes.", show_default="one per core"
+        ),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Write pairs of the procedural world in Scene Flow's layout, with the disparity of both views."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    """Render synthetic pairs and write them in the layout of Scene Flow.
 
+    Each pair comes with exact disparity maps of both views. The folder can be read as the dataset sceneflow.
+
+    Example: aanet data synthesize -n 1000 -o data/synthetic
+    """
+    folder = output / "FlyingThings3D"
+    refuse_existing(overwrite, folder)
     from aanet.synthetic import SyntheticWorld
 
     world = SyntheticWorld((height, width), max_disparity, seed, textures, length=count)
-    columns = (TextColumn("pairs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as progress:
-        for _ in progress.track(_written(world, output, workers), total=count):
-            pass
-    typer.echo(f"Wrote {count} pairs of {height}×{width} to {output / 'FlyingThings3D'}.")
+    for _ in track(_written(world, output, workers), "Rendering pairs", count):
+        pass
+    typer.echo(f"Wrote {count} pairs of {height}×{width} to {folder}.")
 
 
 def _written(world: SyntheticWorld, output: Path, workers: int | None) -> Iterator[int]:
-    """Write all pairs, in this process if one is enough; yield each index when its files are there."""
+    """Write all pairs, in one or several processes; yields each index when its files are complete."""
     import multiprocessing
     import os
 
     from aanet.synthetic.export import write_pair
 
     processes = min(workers or os.cpu_count() or 1, len(world))
-    write_pair(world, 0, output)  # alone: a folder that cannot be written fails before any process starts
+    write_pair(world, 0, output)  # fails before any process starts if the folder is not writable
     yield 0
     if processes == 1:
         for index in range(1, len(world)):

@@ -1,4 +1,4 @@
-"""`aanet demo`: a real pair, predicted and scored."""
+"""`aanet demo`: predict a real pair and score the result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aanet.cli.console import status
+from aanet.cli.options import JsonOutput
+
 if TYPE_CHECKING:
     from aanet.data.sample import StereoSample
     from aanet.result import StereoResult
@@ -15,12 +18,25 @@ if TYPE_CHECKING:
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path(
-        "out/demo"
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Folder for the results; those of an earlier demo are replaced.",
+        ),
+    ] = Path("out/demo"),
+    as_json: JsonOutput = False,
 ) -> None:
-    """Predict the Motorcycle pair of Middlebury 2014, score it, and draw what came out."""
+    """Match the Motorcycle pair of Middlebury 2014 and score the result.
+
+    All bundled models and OpenCV's SGBM are compared with the ground truth. The folder then contains the
+    pair, its calibration, an image of the comparison, and the disparity, depth and point cloud of the default
+    model.
+
+    Example: aanet demo -o out/demo
+    """
     from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
     from aanet.io.images import write_image
     from aanet.matcher import StereoMatcher
@@ -29,8 +45,10 @@ def demo(
     sample = motorcycle()
     names = ["sgbm", *sorted(bundled_names(), key=lambda name: (name == "aanet", name))]  # the default last
     results = {}
-    for name in names:
-        results[name] = StereoMatcher(name)(sample.left, sample.right, calibration=MOTORCYCLE_CAMERA)
+    with status("Matching") as shown:
+        for name in names:
+            shown.update(f"Matching with {name}; the first time, a network is converted")
+            results[name] = StereoMatcher(name)(sample.left, sample.right, calibration=MOTORCYCLE_CAMERA)
     scores = {name: _score(result, sample) for name, result in results.items()}
     best = names[-1]
     files = [output / "left.png", output / "right.png", output / "calib.json", output / "panel.png"]
@@ -42,14 +60,14 @@ def demo(
     if as_json:
         typer.echo(json.dumps({"scores": scores, "files": [str(file) for file in files]}, indent=2))
         return
-    typer.echo("Motorcycle, 500×741, all pixels with ground truth:")
+    typer.echo("Motorcycle (500×741), all pixels with ground truth:")
     for name, score in scores.items():
         typer.echo(
             f"  {name:13s} EPE {score['epe']:.2f} px   bad-2 {score['bad2']:.1f} %   {score['seconds']:.2f} s"
         )
     if best == "sgbm":
-        typer.echo("No trained network comes with this version yet; `aanet train` makes one.")
-    typer.echo(f"Wrote to {output}: " + ", ".join(file.name for file in files) + ".")
+        typer.echo("This version has no bundled weights; train a network with `aanet train`.")
+    typer.echo(f"Wrote {', '.join(file.name for file in files)} to {output}.")
 
 
 def _score(result: StereoResult, sample: StereoSample) -> dict[str, float]:
@@ -66,7 +84,7 @@ def _score(result: StereoResult, sample: StereoSample) -> dict[str, float]:
 def _panel(
     sample: StereoSample, results: dict[str, StereoResult], scores: dict[str, dict[str, Any]]
 ) -> Image:
-    """Left image and ground truth, then disparity and error of each matcher, then the best one's points."""
+    """Left image and ground truth; disparity and error of each matcher; points and depth of the last one."""
     import numpy as np
 
     from aanet import viz

@@ -1,42 +1,46 @@
-"""`aanet doctor`: what is installed here, what it can do, and whether it computes rightly."""
+"""`aanet doctor`: report what is installed, and test that it computes correct results."""
 
 from __future__ import annotations
 
 import json
 import platform
+import re
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-PACKAGES = ("aanet", "torch", "openvino", "numpy", "opencv-python-headless", "safetensors", "scikit-image")
+from aanet.cli.console import status
+from aanet.cli.options import JsonOutput
+
 CPU_FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_vnni", "asimd", "bf16")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report; `ok` is None where there is nothing to pass or fail."""
+    """One line of the report; `ok` is None where nothing is tested."""
 
     what: str
     found: str
     ok: bool | None = None
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-) -> None:
-    """Show versions, processor, devices, engines and caches, and test that matching works here.
+def doctor(as_json: JsonOutput = False) -> None:
+    """Report versions, hardware, engines and caches, and test that matching works on this machine.
 
-    Exit code 1 if a test fails.
+    The exit code is 1 if a required package is missing or a test fails. Attach the output to bug reports.
+
+    Example: aanet doctor
     """
-    with Console(stderr=True).status("Looking around and testing …"):
-        bf16 = _bf16()  # first: broken AMX can only be switched off before the libraries are loaded
+    with status("Examining and testing the installation"):
+        bf16 = _bf16()  # first: broken AMX can only be disabled before the libraries are imported
         sections = {
             "Versions": _versions(),
-            "Hardware": [*_hardware(), *bf16],
+            "Extras": _extras(),
+            "Hardware": _hardware(),
+            "Engines": [*_engines(), *bf16],
             "Files": _files(),
             "Self-test": _self_test(),
         }
@@ -51,12 +55,47 @@ def doctor(
 
 def _versions() -> list[Finding]:
     findings = [Finding("python", f"{platform.python_version()}, {platform.platform()}")]
-    for package in PACKAGES:
-        try:
-            findings.append(Finding(package, metadata.version(package)))
-        except metadata.PackageNotFoundError:
-            findings.append(Finding(package, "not installed", ok=False))
+    for package in ["aanet", *_requirements().get("", [])]:
+        version = _version(package)
+        findings.append(Finding(package, version or "not installed", ok=None if version else False))
     return findings
+
+
+def _extras() -> list[Finding]:
+    """The optional packages, by the extra that installs them."""
+    findings = []
+    for extra, packages in _requirements().items():
+        versions = {package: _version(package) for package in packages}
+        missing = [package for package, version in versions.items() if version is None]
+        found = ", ".join(f"{package} {version}" for package, version in versions.items() if version)
+        if missing:
+            found += f"{'; ' if found else ''}without {', '.join(missing)}: pip install 'aanet[{extra}]'"
+        if extra:
+            findings.append(Finding(extra, found))
+    return findings
+
+
+def _requirements() -> dict[str, list[str]]:
+    """The packages of every extra as the metadata of aanet list them; those of "" are required."""
+    by_extra: dict[str, list[str]] = {}
+    try:
+        requirements = metadata.requires("aanet") or []
+    except metadata.PackageNotFoundError:  # a source tree that was not installed
+        requirements = []
+    for requirement in requirements:
+        package, marker = re.match(r"[\w.-]+", requirement), requirement.partition(";")[2]
+        extra = re.search(r"extra == ['\"]([\w-]+)", marker)
+        name = extra[1] if extra else ""
+        if package and name != "dev" and "python_version" not in marker:
+            by_extra.setdefault(name, []).append(package[0])
+    return by_extra
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _hardware() -> list[Finding]:
@@ -73,28 +112,33 @@ def _hardware() -> list[Finding]:
     findings = [
         Finding(
             "processor",
-            f"{processor.name}, {os.cpu_count()} threads; {', '.join(flags) or 'no known extensions'}",
+            f"{processor.name}, {os.cpu_count()} threads; {', '.join(flags) or 'no known vector extensions'}",
         ),
         Finding("free memory", f"{gigabytes:.1f} GB"),
         Finding("torch threads", str(torch.get_num_threads())),
     ]
     devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     devices += ["Apple GPU (mps)"] if torch.backends.mps.is_available() else []
-    findings.append(Finding("torch devices", ", ".join(["cpu", *devices])))
-    return [*findings, Finding("engines", _engines())]
+    return [*findings, Finding("torch devices", ", ".join(["cpu", *devices]))]
 
 
-def _engines() -> str:
+def _engines() -> list[Finding]:
     from aanet.engines.factory import fitting_engines
     from aanet.engines.table import ENGINES
 
-    states = {True: "", False: " (not installed)"}
-    names = [f"{name}{states[card.installed]}" for name, card in ENGINES.items()]
-    return f"{', '.join(names)}; by default {fitting_engines()[0]}"
+    default = fitting_engines()[0]
+    findings = []
+    for name, card in ENGINES.items():
+        kinds = ["weight", *card.reads] if card.from_weights is not None else card.reads
+        found = f"runs {' and '.join(kinds)} files"
+        found += ", the default" if name == default else ""
+        found += "" if card.installed else f"; not installed: pip install 'aanet[{card.extra}]'"
+        findings.append(Finding(name, found))
+    return findings
 
 
 def _bf16() -> list[Finding]:
-    """Whether bf16 can be used, tried again: also where what was kept came from a bad moment."""
+    """Whether bf16 can be used; tested anew, because a stored result may be from a busy moment."""
     from aanet.engines.bf16_support import bf16_support
     from aanet.engines.table import ENGINES
 
@@ -103,8 +147,8 @@ def _bf16() -> list[Finding]:
         if card.bf16 is None:
             continue
         support = bf16_support(card.bf16, fresh=True)
-        tried = card.auto_bf16 and support.faster
-        default = "a trial with each file of weights decides" if tried else "the default is float32"
+        tested = card.auto_bf16 and support.faster
+        default = "used by default where it is faster and accurate" if tested else "float32 by default"
         findings.append(Finding(f"bf16 with {name}", f"{support.reason}; {default}"))
     return findings
 
@@ -118,13 +162,13 @@ def _files() -> list[Finding]:
     networks = len(list(folder.glob("openvino/*/spec.json")))
     size = sum(file.stat().st_size for file in kept) / 1e6
     return [
-        Finding("cache", f"{folder}: {networks} converted networks, {size:.0f} MB (AANET_CACHE moves it)"),
-        Finding("bundled weights", ", ".join(files.bundled_names()) or "none yet"),
+        Finding("cache", f"{folder}: {networks} converted networks, {size:.0f} MB (AANET_CACHE sets it)"),
+        Finding("bundled weights", ", ".join(files.bundled_names()) or "none"),
     ]
 
 
 def _self_test() -> list[Finding]:
-    """A plane of known disparity, and engines that must agree with torch."""
+    """Match a plane of known disparity, and compare the engines with torch."""
     return [_plane_test(), *_parity_tests()]
 
 
@@ -137,11 +181,11 @@ def _plane_test() -> Finding:
     left, right, truth = texture[:, :192], texture[:, 20:212], 20
     disparity = StereoMatcher("sgbm", max_disparity=64)(left, right, inspect=False).disparity
     error = float(np.abs(disparity[:, 24:] - truth).mean())
-    return Finding("sgbm on a plane", f"{truth} px found to {error:.3f} px", ok=error < 0.1)
+    return Finding("sgbm on a plane", f"mean error {error:.3f} px", ok=error < 0.1)
 
 
 def _parity_tests() -> list[Finding]:
-    """Run a small network on every engine that is installed, and compare it with torch."""
+    """Run a small network on every installed engine and compare the disparities with torch."""
     import numpy as np
 
     from aanet.engines.factory import fitting_engines, open_engine
@@ -155,9 +199,7 @@ def _parity_tests() -> list[Finding]:
         if name != "torch":
             disparity, _ = open_engine(network, engine=name)(left, right)
             gap = float(np.abs(reference - disparity).max())
-            findings.append(
-                Finding(f"{name} against torch", f"differ by at most {gap:.1e} px", ok=gap < 1e-3)
-            )
+            findings.append(Finding(f"{name} and torch", f"maximum difference {gap:.1e} px", ok=gap < 1e-3))
     return findings
 
 

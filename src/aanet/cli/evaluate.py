@@ -1,4 +1,4 @@
-"""`aanet evaluate`: score matchers on a dataset, side by side."""
+"""`aanet evaluate`: score models on a dataset, side by side."""
 
 from __future__ import annotations
 
@@ -13,9 +13,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from aanet.cli.data_check import NAMES
+from aanet.cli.console import shows_progress
+from aanet.cli.options import (
+    ANY_MODEL,
+    MATCHING,
+    Dataset,
+    DatasetOptions,
+    Engine,
+    JsonOutput,
+    MaxDisparity,
+    Overwrite,
+    Root,
+    refuse_existing,
+)
 from aanet.cli.tables import new_table
-from aanet.engines.table import network_engines
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,34 +39,66 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    dataset: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="Its folder.")],
+    dataset: Dataset,
+    root: Root,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="A network, a weight file or sgbm, or NAME=MODEL; again for several (default: aanet)."
+            metavar="MODEL",
+            help=f"{ANY_MODEL} NAME=MODEL gives a name for tables and reports. May be repeated.",
+            show_default="aanet",
+            rich_help_panel=MATCHING,
         ),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Which split; the benchmark's own if not given.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs, evenly spread.")] = None,
-    max_disparity: Annotated[
-        int | None, typer.Option(help="Disparities that the matchers search; their own range if not given.")
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Split of the dataset.", show_default="the benchmark's own"),
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help=f"{' or '.join(network_engines())}; the fastest here if not given.")
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Maximum number of pairs, evenly spaced over the split.",
+            show_default="all",
+        ),
     ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--set", help="An option of the dataset, as in render=cleanpass.")
+    max_disparity: MaxDisparity = None,
+    engine: Engine = None,
+    option: DatasetOptions = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Also write a Markdown report with error maps here."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Folder for a Markdown report with error maps.")] = None,
-    pictures: Annotated[int, typer.Option(min=0, help="Error maps per model in the report.")] = 4,
+    pictures: Annotated[
+        int,
+        typer.Option(
+            "--error-maps", metavar="N", min=0, help="Number of error maps per model in the report."
+        ),
+    ] = 4,
     submission: Annotated[
-        Path | None, typer.Option(help="Instead of scoring, write the zip that the benchmark's server takes.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Instead of scoring, write the ZIP file to upload to the benchmark's server."
+        ),
     ] = None,
-    method: Annotated[str, typer.Option(help="Name of the method within the submission.")] = "AANet",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the method in the submission.")
+    ] = "AANet",
+    overwrite: Overwrite = False,
+    as_json: JsonOutput = False,
 ) -> None:
-    """Score one or several matchers on a dataset, as its benchmark does, beside the paper's numbers."""
+    """Evaluate one or several models on a dataset.
+
+    The metrics are those of the dataset's benchmark and are shown beside the numbers of the paper.
+
+    Example: aanet evaluate kitti2015 data/kitti2015 --model aanet --model sgbm
+    """
+    refuse_existing(
+        overwrite, *([report / "report.md"] if report else []), *([submission] if submission else [])
+    )
     from aanet.data.datasets import open_dataset, parse_options
     from aanet.evaluation.naming import name_models
     from aanet.evaluation.protocols import protocol_of
@@ -141,7 +184,8 @@ def _submit(datasets: list[StereoDataset], matcher: StereoMatcher, path: Path, m
 def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on stderr that vanishes when it is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task(what, total=total)
         yield lambda: progress.advance(task)
 

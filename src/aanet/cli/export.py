@@ -1,4 +1,4 @@
-"""`aanet export`: a network as a file for ONNX Runtime, OpenVINO or PyTorch, held against PyTorch."""
+"""`aanet export`: write a network for ONNX Runtime, OpenVINO or torch.export, and verify the file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import status
+from aanet.cli.options import JsonOutput, Overwrite, refuse_existing
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,57 +17,80 @@ if TYPE_CHECKING:
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="A network, or the name or file of weights.")],
+    model: Annotated[str, typer.Argument(help="A bundled model such as aanet, or a weight file.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file: .onnx, .xml (OpenVINO) or .pt2 (torch.export).")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write. Its suffix selects the format: .onnx, .xml (OpenVINO) or .pt2 "
+            "(torch.export).",
+        ),
     ],
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", help="onnx, openvino or torch; by the file's suffix if not given."),
-    ] = None,
-    weights: Annotated[
-        str | None, typer.Option(help="A file or name of weights; 'random' to try things out.")
-    ] = None,
+    random_weights: Annotated[
+        bool,
+        typer.Option("--random-weights", help="Export the network untrained, to test a runtime with it."),
+    ] = False,
     deform: Annotated[
         str | None,
         typer.Option(
-            help="For ONNX: native (DeformConv, opset 19; the default) or decomposed (operators that every "
-            "runtime has)."
+            metavar="native|decomposed",
+            help="Deformable convolutions in ONNX: as DeformConv (opset 19), or decomposed into operators "
+            "that every runtime has.",
+            show_default="native",
         ),
     ] = None,
     height: Annotated[
-        int | None, typer.Option(min=1, help="Of the images, with --width; every size if not given.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Fixed image height.", show_default="any height"),
     ] = None,
-    width: Annotated[int | None, typer.Option(min=1, help="Of the images, with --height.")] = None,
-    half: Annotated[bool, typer.Option("--half", help="Store float16: half the size (not torch).")] = False,
-    max_disparity: Annotated[int | None, typer.Option(help="Pixels to search.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a report.")] = False,
+    width: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Fixed image width.", show_default="any width")
+    ] = None,
+    half: Annotated[
+        bool,
+        typer.Option(
+            "--half", help="Store the weights in float16, which halves the file size (not for .pt2)."
+        ),
+    ] = False,
+    max_disparity: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Search disparities below this number of pixels.",
+            show_default="as the model was trained",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: JsonOutput = False,
 ) -> None:
-    """Export a network, compare the file with PyTorch, and keep it only if both agree to 0.01 pixels.
+    """Export a network for ONNX Runtime, OpenVINO or torch.export.
 
-    The file takes RGB images in 0 … 1 and gives disparity and confidence; it says what it holds and which
-    sizes it takes in its own metadata.  `aanet predict LEFT RIGHT --model FILE` runs it.
+    The exported file is compared with PyTorch and kept only if the disparities agree to 0.01 pixels. It takes
+    RGB images with values from 0 to 1 and returns disparity and confidence. Its metadata describe the network
+    and the supported image sizes, so aanet predict --model FILE runs it.
+
+    Example: aanet export aanet -o aanet.onnx
     """
     if (height is None) != (width is None):
-        raise InputError("Give both --height and --width for one size, or neither for every size.")
+        raise InputError("--height and --width must be given together, or neither of them for any size.")
     size = None if height is None or width is None else (height, width)
-    from rich.console import Console
-
-    with Console(stderr=True).status("Loading the network") as status:
+    refuse_existing(overwrite, *_files(output))
+    with status("Loading the network") as shown:
         from aanet.export.exporting import export_network
         from aanet.export.sources import open_network
 
-        source = open_network(model, weights, max_disparity)
+        source = open_network(model, "random" if random_weights else None, max_disparity)
         report = export_network(
             source.network,
             output,
             weights=source.weights,
             hints=source.hints,
-            file_format=file_format,
             deform=deform,
             size=size,
             half=half,
-            observe=status.update,
+            observe=shown.update,
         )
     if as_json:
         typer.echo(json.dumps(_as_dict(report), indent=2))
@@ -88,29 +113,32 @@ def _as_dict(report: Report) -> dict[str, object]:
 def _sentences(report: Report) -> str:
     parity, spec = report.parity, report.description.spec
     sizes = (
-        f"every size that is a multiple of {spec.sizes.multiple} and at least {spec.sizes.minimum}"
+        f"any size that is a multiple of {spec.sizes.multiple} and at least {spec.sizes.minimum}"
         if report.description.size is None
         else "images of {}×{}".format(*report.description.size)
     )
     lines = [
-        f"{report.path}: {spec.name} for {sizes}, disparities below {spec.max_disparity}, "
-        f"{_bytes(report.path) / 1e6:.1f} MB.",
-        f"On {parity.pair} it differs from PyTorch by at most {parity.disparity.max_px:.1e} pixels, "
+        f"Wrote {report.path} ({_bytes(report.path) / 1e6:.1f} MB): {spec.name} for {sizes}, "
+        f"disparities below {spec.max_disparity}.",
+        f"Difference from PyTorch on {parity.pair}: at most {parity.disparity.max_px:.1e} pixels, "
         f"{parity.disparity.mean_px:.1e} on average.",
     ]
     if parity.rounding is not None:
         lines.append(
-            f"Rounding the weights to float16 moves it by at most {parity.rounding.max_px:.1e} pixels, "
+            f"Difference due to float16 weights: at most {parity.rounding.max_px:.1e} pixels, "
             f"{parity.rounding.mean_px:.1e} on average."
         )
     lines.append(
-        f"A prediction takes {1e3 * parity.exported_seconds:.0f} ms ({report.engine}); "
-        f"with PyTorch {1e3 * parity.torch_seconds:.0f} ms."
+        f"Time per prediction: {1e3 * parity.exported_seconds:.0f} ms with {report.engine}, "
+        f"{1e3 * parity.torch_seconds:.0f} ms with PyTorch."
     )
     return "\n".join(lines)
 
 
 def _bytes(path: Path) -> int:
-    """The size of what was written; OpenVINO's weights lie beside its graph."""
-    files = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
-    return sum(file.stat().st_size for file in files)
+    return sum(file.stat().st_size for file in _files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    """The files that an export consists of; OpenVINO stores the weights separately."""
+    return [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]

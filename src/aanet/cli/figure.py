@@ -1,4 +1,4 @@
-"""`aanet figure`: the sampling points of adaptive aggregation, drawn into the image."""
+"""`aanet figure`: draw the sampling points of adaptive aggregation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aanet.cli.console import status
+from aanet.cli.options import Overwrite, refuse_existing
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,24 +19,40 @@ if TYPE_CHECKING:
 def figure(
     left: Annotated[Path, typer.Argument(help="The left image.")],
     right: Annotated[Path, typer.Argument(help="The right image.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Image to write.")] = Path(
         "sampling.png"
     ),
     at: Annotated[
         list[str] | None,
         typer.Option(
-            help="A pixel as X,Y; again for several.  [default: one beside an edge, one without texture]"
+            metavar="X,Y",
+            help="A pixel of the left image. May be repeated.",
+            show_default="one next to an edge and one in a textureless area",
         ),
     ] = None,
-    model: Annotated[str, typer.Option(help="A network with adaptive aggregation, or a file.")] = "aanet",
-    weights: Annotated[str | None, typer.Option(help="A file or name of weights.")] = None,
-    levels: Annotated[int, typer.Option(min=1, help="Layers to follow back from the last one.")] = 1,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="A bundled model with adaptive aggregation, or the weight file of one."
+        ),
+    ] = "aanet",
+    levels: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Number of aggregation layers to trace back from the last one."
+        ),
+    ] = 1,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Show where AANet looks for a pixel: its adaptive sampling points, as in the paper's figure."""
-    pixels = [_pixel(text) for text in at or []]
-    from rich.console import Console
+    """Draw the pixels that adaptive aggregation samples, as in the paper's figure.
 
-    with Console(stderr=True).status("Matching"):
+    The sampling points of each chosen pixel are drawn on the left image and on its disparity map.
+
+    Example: aanet figure left.png right.png --at 320,240 -o sampling.png
+    """
+    pixels = [_pixel(text) for text in at or []]
+    refuse_existing(overwrite, output)
+    with status("Matching"):
         from aanet.engines.torch import TorchEngine
         from aanet.evaluation.sampling_points import example_pixels, sampling_points
         from aanet.export.sources import open_network
@@ -42,7 +60,7 @@ def figure(
         from aanet.matcher import StereoMatcher
         from aanet.viz import colorize_disparity
 
-        source = open_network(model, weights)
+        source = open_network(model)
         pair = as_rgb8(read_image(left)), as_rgb8(read_image(right))
         matcher = StereoMatcher.with_engine(TorchEngine(source.network, hints=source.hints))
         result = matcher(*pair)
@@ -59,7 +77,7 @@ def figure(
 def _pixel(text: str) -> tuple[int, int]:
     parts = text.split(",")
     if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise InputError(f"A pixel is given as X,Y in whole numbers, as in 320,240; got {text!r}.")
+        raise InputError(f"A pixel must be given as X,Y in whole numbers, as in 320,240; got {text!r}.")
     return int(parts[0]), int(parts[1])
 
 
@@ -70,5 +88,5 @@ def _panel(left: Image, disparity: Image, found: list[SamplingPoints]) -> Image:
     pictures, titles = [], []
     for each in found:
         pictures += [draw_points(left, each), draw_points(disparity, each)]
-        titles += [f"read for the pixel {each.pixel[0]}, {each.pixel[1]}", "on the disparity"]
+        titles += [f"sampling points of {each.pixel[0]}, {each.pixel[1]}", "on the disparity map"]
     return viz.panel(pictures, titles)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from aanet.cli.benchmark import benchmark
+from aanet.cli.console import replace_unencodable_characters
 from aanet.cli.convert import convert
 from aanet.cli.data_check import check
 from aanet.cli.data_preview import preview
@@ -26,39 +31,62 @@ from aanet.cli.train import train
 from aanet.errors import AanetError, MissingExtraError
 from aanet.version import __version__
 
-# Packages that only some commands need, and which extra brings them.
+# Packages that only some commands need, and the extra that installs each.
 EXTRAS = {
     **dict.fromkeys(("lightning", "tensorboard", "tomli"), "train"),
     **dict.fromkeys(("fastapi", "uvicorn", "prometheus_client"), "web"),
 }
 
+
+class Command(TyperCommand):
+    """A command whose help shows no value type for flags, which take no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands whose own flags are shown likewise."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+def _without_flag_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+def _add(to: typer.Typer, panel: str | None, *commands: Callable[..., None]) -> None:
+    """Add commands under their functions' names, with the docstrings as help texts."""
+    for command in commands:
+        # Typer keeps the line breaks of the source inside a paragraph.
+        text = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(command) or "")
+        name = command.__name__.replace("_", "-")
+        to.command(name, cls=Command, help=text, rich_help_panel=panel)(command)
+
+
+MATCHING, TRAINING, MODELS = "Match images", "Train and evaluate", "Inspect and convert networks"
+
 app = typer.Typer(
     name="aanet",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
-
-app.command()(demo)
-app.command()(predict)
-app.command()(models)
-app.command()(benchmark)
-app.command()(convert)
-app.command()(export)
-app.command()(evaluate)
-app.command()(train)
-app.command("pseudo-label")(pseudo_label)
-app.command()(serve)
-app.command()(figure)
-app.command()(doctor)
-
-data = typer.Typer(help="Look at datasets, and make a procedural one.", no_args_is_help=True)
-data.command()(check)
-data.command()(stats)
-data.command()(synthesize)
-data.command()(preview)
-app.add_typer(data, name="data")
+data = typer.Typer(cls=Group, no_args_is_help=True, help="Check, analyze and synthesize datasets.")
+_add(data, None, check, stats, synthesize, preview)
+_add(app, MATCHING, demo, predict, serve)
+_add(app, TRAINING, train, evaluate, pseudo_label)
+app.add_typer(data, name="data", rich_help_panel=TRAINING)
+_add(app, MODELS, models, benchmark, export, convert, figure)
+_add(app, "Installation", doctor)
 
 
 @app.callback(invoke_without_command=True)
@@ -67,14 +95,15 @@ def version(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,
 ) -> None:
-    """Stereo matching with adaptive aggregation: a rectified pair in; disparity, depth and points out."""
+    """Stereo matching: from rectified image pairs to disparity, depth and point clouds."""
     if show:
         typer.echo(f"aanet {__version__}")
         raise typer.Exit
 
 
 def main() -> None:
-    """Run the command; what the user can mend is one sentence on stderr and exit code 2."""
+    """Run the command; an error that the user can fix is one sentence on stderr and exit code 2."""
+    replace_unencodable_characters()
     try:
         _run()
     except AanetError as error:
@@ -91,9 +120,10 @@ def _run() -> None:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        extra = EXTRAS[package]
-        message = f"This command needs {package}: pip install 'aanet[{extra}]' brings it."
-        raise MissingExtraError(message) from error
+        command = f"pip install 'aanet[{EXTRAS[package]}]'"
+        raise MissingExtraError(
+            f"This command needs the package {package}; install it with {command}."
+        ) from error
 
 
 def _fail(message: str) -> int:

@@ -1,4 +1,4 @@
-"""`aanet models`: the networks, and their size beside the paper's."""
+"""`aanet models`: the networks and their size, beside the paper's figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aanet.cli.console import track
+from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput
 from aanet.cli.tables import new_table
 
 if TYPE_CHECKING:
@@ -15,25 +17,36 @@ if TYPE_CHECKING:
 
 _LEGEND = """\
 M par      millions of parameters
-G MACs     by the paper's rules: the features of one image, no transposed 3D convolutions
-total      all that a pair needs: both images, every convolution
-3D, def, CSA   3D convolutions, deformable convolutions, cross-scale modules, as in the paper's table 2
-mult       height and width must be multiples of this (the matcher pads)
-*          weights come with the package
-paper      published for 576×960"""
+G MACs     billions of multiply-accumulates as the paper counts them: features of one image only,
+           without transposed 3D convolutions
+total      billions of multiply-accumulates of a whole prediction
+3D, def, CSA   number of 3D convolutions, deformable convolutions and cross-scale aggregation modules
+mult       height and width must be multiples of this; the matcher pads images to them
+*          bundled weights are available
+paper      as published, for 576×960"""
 
 
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="A network, with the card of its bundled weights, or a weight file.")
+        str | None,
+        typer.Argument(
+            metavar="model",
+            help="Describe this network and its bundled weights, or this weight file.",
+            show_default="list all",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    height: Annotated[int, typer.Option(min=1, help="Height of the images that MACs are counted for.")] = 576,
-    width: Annotated[int, typer.Option(min=1, help="Width of the images that MACs are counted for.")] = 960,
+    height: ImageHeight = 576,
+    width: ImageWidth = 960,
+    as_json: JsonOutput = False,
 ) -> None:
-    """List the networks: parameters, multiply-accumulates, layers, ours beside the paper's; or show one."""
+    """List the networks with their size and cost.
+
+    Parameters, multiply-accumulates (MACs) and layer counts are shown beside the figures of the paper. MACs
+    are counted for images of the given size.
+
+    Example: aanet models aanet
+    """
     from rich.console import Console
-    from rich.progress import track
 
     from aanet.models import zoo
 
@@ -43,8 +56,7 @@ def models(
     if name is not None:
         _show(_describe(name, (height, width)), as_json)
         return
-    console = Console(stderr=True)
-    names = track(zoo.NETWORKS, "Counting", console=console, transient=True, disable=as_json)
+    names = track(zoo.NETWORKS, "Counting", len(zoo.NETWORKS))
     rows = [_describe(name, (height, width)) for name in names]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))

@@ -1,4 +1,4 @@
-"""`aanet predict`: match pairs of images and write what is asked for."""
+"""`aanet predict`: match pairs of images and write the results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aanet import outputs
-from aanet.engines.table import network_engines
+from aanet.cli.console import shows_progress, status
+from aanet.cli.options import (
+    ANY_MODEL,
+    COMPUTATION,
+    MATCHING,
+    Engine,
+    JsonOutput,
+    MaxDisparity,
+    Overwrite,
+    refuse_existing,
+)
 from aanet.errors import AanetError, InputError, WriteError
 
 if TYPE_CHECKING:
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from aanet.io.pairs import Pair, Pairs
     from aanet.matcher import StereoMatcher
 
+CALIBRATION = "Calibration"  # title under which the help groups options
 _SHOWN_WARNINGS = 20  # of thousands of pairs; --json has them all
 
 
@@ -29,70 +40,143 @@ def predict(
     left: Annotated[
         str,
         typer.Argument(
-            help="Left image, folder, quoted pattern or video; alone: a folder with both sides, a CSV file "
-            "with the columns left and right, or a side-by-side image or video."
+            help="Left image, folder of left images, quoted pattern or video. Without a right side: a folder "
+            "of both sides, a CSV file with the columns left and right, or a side-by-side image or video."
         ),
     ],
-    right: Annotated[str | None, typer.Argument(help="The same for the right side.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("out"),
+    right: Annotated[
+        str | None, typer.Argument(help="Right image, folder, pattern or video.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the results.")
+    ] = Path("out"),
     save: Annotated[
         str,
         typer.Option(
-            help="What to write, separated by commas, with a suffix for another format than the first "
-            f"(disparity.pfm, depth.npy). {outputs.describe('--calib', '--check')}."
+            metavar="NAMES",
+            help="Comma-separated outputs. A suffix selects a format other than the first one, as in "
+            "disparity.pfm or depth.npy.\n\n" + "\n\n".join(outputs.describe("--calib", "--check")),
         ),
     ] = "disparity,color",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Skip pairs whose output files already exist.")
+    ] = False,
+    overwrite: Overwrite = False,
+    as_json: JsonOutput = False,
     model: Annotated[
-        str | None, typer.Option(help="A network, weights, an exported file, or sgbm (default: aanet).")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help=ANY_MODEL,
+            show_default="aanet",
+            rich_help_panel=MATCHING,
+        ),
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="A file or name of weights.")] = None,
-    calib: Annotated[
-        Path | None, typer.Option(help="Calibration, for meters; a raw one of OpenCV also rectifies.")
-    ] = None,
-    calib_right: Annotated[Path | None, typer.Option(help="That of the right camera (ROS).")] = None,
-    meters_per_unit: Annotated[
-        float, typer.Option(help="Length unit of an OpenCV calibration: 0.001 for millimeters.")
-    ] = 1.0,
+    max_disparity: MaxDisparity = None,
     scale: Annotated[
         float | None,
         typer.Option(
-            help="Match at so many times the size; 0.5 reaches further. Not given: as suits the weights."
+            metavar="FACTOR",
+            help="Resize the images by this factor before matching. A factor of 0.5 doubles the disparity "
+            "range and is faster.",
+            show_default="as recommended for the model",
+            rich_help_panel=MATCHING,
         ),
     ] = None,
     tile: Annotated[
-        str, typer.Option(help="auto, none, or what the network sees at once, as HEIGHTxWIDTH.")
+        str,
+        typer.Option(
+            metavar="auto|none|HxW",
+            help="Size of the tiles that the network processes one by one; auto uses tiles only if memory "
+            "requires them.",
+            rich_help_panel=MATCHING,
+        ),
     ] = "auto",
     postprocess: Annotated[
         str,
         typer.Option(
-            help="all: sharpen blurred edges, fill what the right camera does not see; none: as predicted; "
-            "auto: as the weights recommend."
+            metavar="auto|all|none",
+            help="all: sharpen blurred edges and fill regions that only the left camera sees. none: the raw "
+            "prediction. auto: as recommended for the model.",
+            rich_help_panel=MATCHING,
         ),
     ] = "auto",
-    max_disparity: Annotated[int | None, typer.Option(help="Pixels to search.")] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Also match from right to left, and mark occlusions.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Also match from right to left, and mark pixels that fail the left-right check as occluded.",
+            rich_help_panel=MATCHING,
+        ),
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse pairs that the checks warn of.")] = False,
-    engine: Annotated[
-        str | None, typer.Option(help=f"{' or '.join(network_engines())}; the fastest here if not given.")
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse a pair if an input check warns of it, for instance because it is not rectified.",
+            rich_help_panel=MATCHING,
+        ),
+    ] = False,
+    calib: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Calibration file; required for depth and points. Unrectified pairs are rectified with it.",
+            rich_help_panel=CALIBRATION,
+        ),
     ] = None,
+    calib_right: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Calibration file of the right camera, if --calib describes the left one only (ROS).",
+            rich_help_panel=CALIBRATION,
+        ),
+    ] = None,
+    meters_per_unit: Annotated[
+        float,
+        typer.Option(
+            metavar="METERS",
+            help="Length unit of the calibration file: 0.001 if its translation is in millimeters.",
+            rich_help_panel=CALIBRATION,
+        ),
+    ] = 1.0,
+    engine: Engine = None,
     precision: Annotated[
         str,
         typer.Option(
-            help="float32, bf16, or auto: bf16 if it works here, is faster and costs below 0.02 px."
+            metavar="auto|float32|bf16",
+            help="Numeric precision; auto uses bf16 if it is faster on this machine and changes disparities "
+            "by less than 0.02 pixels.",
+            rich_help_panel=COMPUTATION,
         ),
     ] = "auto",
-    device: Annotated[str | None, typer.Option(help="Of the engine torch: cpu, cuda, …")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="On a CPU; every core if not given.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Skip pairs whose files are all there already.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Device of the engine torch, such as cpu or cuda.",
+            show_default="cuda if available, else cpu",
+            rich_help_panel=COMPUTATION,
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of CPU threads.",
+            show_default="one per core",
+            rich_help_panel=COMPUTATION,
+        ),
+    ] = None,
 ) -> None:
-    """Match pairs of rectified images: disparity, depth in meters, points and pictures.
+    """Match pairs of images and write disparity, depth, point clouds or pictures.
 
-    A pair that cannot be matched is reported and skipped; the exit code is 2 if there was one.
+    Pairs must be rectified, or be given with a calibration that describes how to rectify them. A pair that
+    cannot be matched is reported and skipped, and the exit code is then 2.
+
+    Example: aanet predict left.png right.png --calib stereo.yml --save ply -o out
     """
     wanted = _outputs(save, calib is not None, check)
     from aanet.inference.options import MatchOptions
@@ -110,19 +194,18 @@ def predict(
         },
     )
     calibration = _calibration(calib, calib_right, meters_per_unit)
-    with Console(stderr=True).status("Opening the network; the first time it is converted …"):
+    with status("Opening the model; the first time, it is converted"):
         from aanet.matcher import StereoMatcher
 
         matcher = StereoMatcher(
             model,
-            weights=weights,
             engine=engine,
             precision=precision,
             max_disparity=max_disparity,
             device=device,
             threads=threads,
         )
-    job = _Job(matcher, output, wanted, calibration, resume, options)
+    job = _Job(matcher, output, wanted, calibration, resume, overwrite, options)
     summary = _run(job, pairs)
     _report(summary, matcher, output, as_json)
     if summary.interrupted:
@@ -140,6 +223,7 @@ class _Job:
     outputs: list[str]
     calibration: Calibration | None
     resume: bool
+    overwrite: bool
     options: MatchOptions
 
     def files(self, pair: Pair) -> list[Path]:
@@ -149,6 +233,8 @@ class _Job:
     def run(self, pair: Pair) -> _Done:
         if self.resume and all(file.is_file() for file in self.files(pair)):
             return _Done(pair.name, skipped=True)
+        if not self.resume:
+            refuse_existing(self.overwrite, *self.files(pair))
         result = self.matcher(*pair.load(), calibration=self.calibration, options=self.options)
         files = result.save(self.folder, *self.outputs, name=pair.name)
         return _Done(
@@ -195,7 +281,7 @@ def _run(job: _Job, pairs: Pairs) -> _Summary:
     for file in pairs.unmatched:
         console.print(f"aanet: {file} has no partner; it is left out.", markup=False, soft_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("matching", total=pairs.total)
         start = before = time.perf_counter()
         try:

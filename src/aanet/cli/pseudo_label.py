@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import track
 
-from aanet.cli.data_check import NAMES
+from aanet.cli.console import track
+from aanet.cli.options import ANY_MODEL, Dataset, JsonOutput, Overwrite, Root, Split, refuse_existing
 
 
 def pseudo_label(
-    dataset: Annotated[str, typer.Argument(help=f"The dataset: {NAMES}.")],
-    root: Annotated[Path, typer.Argument(help="Its folder.")],
-    model: Annotated[
-        str, typer.Option(help="A network with bundled weights, a file of weights, or sgbm.")
-    ] = "aanet",
-    split: Annotated[str | None, typer.Option(help="Which split; the first one if not given.")] = None,
+    dataset: Dataset,
+    root: Root,
+    model: Annotated[str, typer.Option(metavar="MODEL", help=ANY_MODEL)] = "aanet",
+    split: Split = None,
     max_difference: Annotated[
-        float, typer.Option(help="Largest difference in pixels between the two views' disparities.")
+        float,
+        typer.Option(
+            metavar="PIXELS", help="Maximum disparity difference in the left-right consistency check."
+        ),
     ] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
+    overwrite: Overwrite = False,
+    as_json: JsonOutput = False,
 ) -> None:
-    """Predict disparity for a dataset and keep what passes the left-right check.
+    """Predict pseudo ground truth for a dataset.
 
-    The maps are written where the dataset's reader looks for pseudo ground truth; a recipe uses them with
-    pseudo_labels = true.
+    Only disparities that pass the left-right consistency check are kept. The maps are written into the folder
+    of the dataset, and a recipe with pseudo_labels = true trains on them.
+
+    Example: aanet pseudo-label kitti2015 data/kitti2015 --model aanet
     """
     import json
 
@@ -36,9 +38,9 @@ def pseudo_label(
     from aanet.training.pseudo_label import write_pseudo_labels
 
     pairs = open_dataset(dataset, root, split)
+    refuse_existing(overwrite, *map(pairs.pseudo_label_path, range(len(pairs))))
     written = write_pseudo_labels(StereoMatcher(model), pairs, max_difference)
-    progress = Console(stderr=True)
-    labels = list(track(written, "Predicting", total=len(pairs), console=progress))
+    labels = list(track(written, "Predicting", len(pairs)))
     if as_json:
         facts = [{"name": label.name, "path": str(label.path), "kept": label.kept} for label in labels]
         print(json.dumps(facts, indent=2))

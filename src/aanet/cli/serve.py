@@ -1,4 +1,4 @@
-"""`aanet serve`: the page and the HTTP API on this machine."""
+"""`aanet serve`: the web page and the HTTP API."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import typer
 
+from aanet.cli.options import ANY_MODEL
 from aanet.errors import InputError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -17,35 +18,56 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen at; any but this machine's own needs --token.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on. Any address but the local host requires --token."
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 selects a free one.")
     ] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(envvar="AANET_TOKEN", help="What every request must carry (Authorization: Bearer …)."),
+        typer.Option(
+            metavar="TOKEN",
+            envvar="AANET_TOKEN",
+            help="Require this token in every request (Authorization: Bearer TOKEN).",
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="A network with bundled weights, a file of weights, or sgbm; again for several.  The first "
-            "is the default.  [default: all bundled weights, and sgbm]"
+            metavar="MODEL",
+            help=f"{ANY_MODEL} May be repeated; the first one is the default.",
+            show_default="all bundled models, and sgbm",
         ),
     ] = None,
-    max_pixels: Annotated[int, typer.Option(min=1, help="Pixels that one image may have.")] = 8_000_000,
-    max_upload_mb: Annotated[float, typer.Option(min=0.001, help="Megabytes of one request.")] = 64.0,
-    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait for a matcher.")] = 8,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one request may take.")] = 120.0,
+    max_pixels: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum number of pixels in an image.")
+    ] = 8_000_000,
+    max_upload_mb: Annotated[
+        float, typer.Option(metavar="MB", min=0.001, help="Maximum size of a request in megabytes.")
+    ] = 64.0,
+    queue: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Maximum number of requests waiting for a matcher.")
+    ] = 8,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Maximum duration of a request in seconds.")
+    ] = 120.0,
 ) -> None:
-    """Open a page for stereo in the browser, and the HTTP API behind it."""
+    """Serve a web page for stereo matching and an HTTP API.
+
+    The addresses of both are printed when the server is ready.
+
+    Example: aanet serve --port 8080 --model aanet
+    """
     local = host in _LOOPBACK
     if not local and not token:
         raise InputError(
-            f"--host {host} lets other machines in, so it needs --token: without one, anybody who reaches "
-            "the port could use it."
+            f"--host {host} accepts requests from other machines and therefore requires --token; without "
+            "one, anyone who reaches the port could use the server."
         )
-    # A second fence behind our own check of the header; OpenCV reads it once, when it is loaded.
+    # In addition to our own check of the image header; OpenCV reads the variable once, when it is loaded.
     os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(max_pixels))
     from aanet.web.server import run
     from aanet.web.settings import Settings
@@ -64,8 +86,8 @@ def serve(
 
 
 def _announce(address: str, token: str | None) -> None:
-    # The part after # stays in the browser: it is in no log and is not sent anywhere.
+    # Browsers do not send the part after #, so the token does not appear in any log.
     page = f"{address}#token={quote(token)}" if token else address
-    typer.echo(f"The page is at {page}")
-    typer.echo(f"The API is at  {address}api/v1/  (Ctrl+C stops both)")
+    typer.echo(f"Web page: {page}")
+    typer.echo(f"HTTP API: {address}api/v1/  (Ctrl+C stops the server)")
     sys.stdout.flush()

@@ -1,65 +1,106 @@
-"""`aanet train`: train a network by a recipe."""
+"""`aanet train`: train a network from a recipe."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from aanet.cli.console import status
+from aanet.errors import InputError
+
+if TYPE_CHECKING:
+    from aanet.training.trainer import Trainer
 
 
 def train(
     recipe: Annotated[Path, typer.Argument(help="A recipe in TOML, such as recipes/synthetic-cpu.toml.")],
-    out: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder of the run [default: runs/ and the recipe's name]."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Folder of the run.",
+            show_default="runs/ followed by the name of the recipe",
+        ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Change a value: --set run.workers=2 --set stage.0.batch=4."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a value of the recipe, such as stage.0.batch=4. May be repeated.",
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run from its last checkpoint.")
+    ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print everything, train two steps of each stage, write nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Check recipe and data, train two steps of each stage, and print an estimate of time and "
+            "memory. Nothing is written.",
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result of a dry run as JSON, with the whole recipe.")
     ] = False,
 ) -> None:
-    """Train a network by a recipe, in one process or under torchrun.
+    """Train a network from a recipe, in one process or under torchrun.
 
-    The folder gets checkpoints (the last three and the best), a manifest, a log, TensorBoard files and, at
-    the end, weights.safetensors. On SIGTERM or Ctrl-C a checkpoint is written; --resume goes on as if
-    nothing had happened.
+    The folder receives checkpoints (the last three and the best one), a manifest, a log, TensorBoard files
+    and, at the end, weights.safetensors. On SIGTERM or Ctrl-C a checkpoint is written before the run stops;
+    --resume continues from it with the same result as an uninterrupted run.
+
+    Example: aanet train recipes/synthetic-cpu.toml --dry-run
     """
     import os
 
-    # Before torch is loaded: threads that wait in a busy loop take the core from the data worker, and from
-    # everyone else on the machine (a step was 3 times as slow on two busy cores).
+    # Before torch is imported: threads that wait in a busy loop take the core from the data worker and from
+    # all other processes (on two busy cores, a step took 3 times as long).
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-    from rich.console import Console
-
-    from aanet.errors import InputError
-    from aanet.training.checkpoint import checkpoints
     from aanet.training.recipe import load_recipe
 
-    console = Console()
-    brief = ["run.log_steps=1"] if dry_run else []  # two steps are all there is to see
-    loaded = load_recipe(recipe, [*(overrides or []), *brief])
-    folder = out or Path("runs") / recipe.stem
-    if checkpoints(folder / "checkpoints") and not resume and not dry_run:
-        raise InputError(
-            f"{folder} already holds a run: add --resume to go on with it, or choose another --out."
-        )
-
+    if as_json and not dry_run:
+        raise InputError("--json prints the result of a dry run; add --dry-run.")
+    loaded = load_recipe(recipe, overrides)
     if loaded.run.precision == "bf16-mixed" and loaded.run.accelerator in ("auto", "cpu"):
         from aanet.engines.bf16_support import bf16_support
 
-        bf16_support("torch")  # broken AMX can only be switched off before torch is loaded
-    from aanet.training.trainer import Trainer  # loads torch, after everything that can fail at once
+        bf16_support("torch")  # broken AMX can only be disabled before torch is imported
 
-    trainer = Trainer(loaded, None if dry_run else folder, console)
+    from rich.console import Console
+
+    from aanet.training.checkpoint import checkpoints
+
+    folder = output or Path("runs") / recipe.stem
+    if checkpoints(folder / "checkpoints") and not resume and not dry_run:
+        raise InputError(
+            f"{folder} already contains a run; continue it with --resume, or choose another --output."
+        )
+    from aanet.training.trainer import Trainer
+
+    trainer = Trainer(loaded, None if dry_run else folder, Console())
     if resume:
         trainer.resume(folder)
     if dry_run:
-        trainer.reporter.describe(trainer.manifest(), trainer.network)
-    trainer.run(steps_per_stage=2 if dry_run else None)
+        _print_dry_run(trainer, as_json)
+    else:
+        trainer.run()
+
+
+def _print_dry_run(trainer: Trainer, as_json: bool) -> None:
+    import json
+
+    from aanet.training.dry_run import STEPS, dry_run
+
+    with status(f"Training {STEPS} steps of each stage"):
+        result = dry_run(trainer)
+    if trainer.stopping:
+        raise typer.Exit(130)
+    if trainer.fabric.is_global_zero:
+        print(json.dumps(result.as_dict(), indent=2) if as_json else "\n".join(result.lines()))

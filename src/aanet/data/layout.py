@@ -1,6 +1,6 @@
 """File patterns: where the files of a dataset are.
 
-A pattern is a path relative to the dataset's root with `*` for the parts that vary.  In all patterns of a
+A pattern is a path relative to the dataset's root with `*` for the parts that vary. In all patterns of a
 group the stars stand for the same text, which identifies a pair: the left image
 `training/image_2/000007_10.png` has the right image `training/image_3/000007_10.png`.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from aanet.errors import AanetError
+from aanet.errors import ReadError
 
 Captures = tuple[str, ...]  # the text that each star of a pattern stands for
 
@@ -81,7 +81,7 @@ def require_root(name: str, root: Path, group: Group) -> None:
     """Raise an error with the expected files if the root is not a folder."""
     if not root.is_dir():
         kind = "is a file" if root.exists() else "does not exist"
-        raise AanetError(f"The folder {root} {kind}; {name} is expected there as {expected(group)}.")
+        raise ReadError(f"The folder {root} {kind}; {name} is expected there as {expected(group)}.")
 
 
 def expected(group: Group) -> str:

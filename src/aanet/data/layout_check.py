@@ -1,4 +1,4 @@
-"""Compare a folder with the layout of a dataset: what `aanet data check` prints."""
+"""Compare a folder with the layout of a dataset, for `aanet data check`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PartReport:
 
 @dataclass(frozen=True)
 class GroupReport:
-    """What was found of a group.  A group without any left image is absent, which is not an error."""
+    """The files found of a group. A group without any left image is absent, which is not an error."""
 
     title: str
     complete: int | None

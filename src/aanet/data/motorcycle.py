@@ -1,4 +1,4 @@
-"""A real pair with ground truth that needs no download: it comes with scikit-image."""
+"""A real pair with ground truth that is part of scikit-image, so that no download is needed."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.typing import FloatMap, Image, Mask
 
 
@@ -32,16 +32,16 @@ class StereoSample:
     def __post_init__(self) -> None:
         size = self.left.shape[:2]
         if self.right.shape[:2] != size:
-            raise AanetError(
-                f"{self.name}: the left image is {_size(self.left)}, the right one {_size(self.right)}; "
+            raise InputError(
+                f"{self.name}: the left image is {_size(self.left)} and the right {_size(self.right)}; "
                 "both images of a rectified pair must have the same size."
             )
         for field in ("disparity", "valid", "visible", "foreground", "pseudo_disparity"):
             value = getattr(self, field)
             if value is not None and value.shape != size:
-                raise AanetError(
-                    f"{self.name}: the {field.replace('_', ' ')} map is {_size(value)}, "
-                    f"the images are {_size(self.left)}."
+                raise InputError(
+                    f"{self.name}: the {field.replace('_', ' ')} map is {_size(value)}, but the images are "
+                    f"{_size(self.left)}."
                 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.data.datasets import PairSource
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.io.images import PathLike, decode_image, write_image
 
 BIN_WIDTH = 1.0  # px
@@ -69,7 +69,7 @@ def disparity_statistics(dataset: PairSource, indices: Iterable[int]) -> Dispari
     for index in indices:
         sample = dataset[index]
         if sample.disparity is None or sample.valid is None:
-            raise AanetError(f"{sample.name} has no ground truth.")
+            raise InputError(f"{sample.name} has no ground truth.")
         known = sample.disparity[sample.valid]
         found = np.bincount(np.floor(known / BIN_WIDTH).astype(np.int64), minlength=counts.size)
         counts = found + np.pad(counts, (0, found.size - counts.size))
@@ -82,7 +82,7 @@ def disparity_statistics(dataset: PairSource, indices: Iterable[int]) -> Dispari
             with_mask += known.size
             occluded += int(np.count_nonzero(sample.valid & ~sample.visible))
     if not counts.sum():
-        raise AanetError(f"No pixel of {dataset.name} has ground truth.")
+        raise InputError(f"No pixel of {dataset.name} has ground truth.")
     share = occluded / with_mask if with_mask else None
     return DisparityStatistics(
         dataset.name, pairs, sizes, counts, float(counts.sum() / pixels), share, largest

@@ -1,1 +1,1 @@
-"""What computes a disparity: one small protocol, one table of engines, one file for each."""
+"""The engines that run networks: implementations of the `Engine` protocol and a table that lists them."""

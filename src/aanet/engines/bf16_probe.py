@@ -1,10 +1,10 @@
-"""Run as a program in a process of its own: one library computes a little in bf16 and in float32.
+"""A script that runs a small computation in bf16 and in float32, in a separate process.
 
     python bf16_probe.py openvino|torch
 
-It prints one line of JSON: the largest error of bf16 relative to the largest value, and the seconds of both
-precisions; or null where the library has no bf16 here.  Where a processor announces instructions that it does
-not have, this process dies, and not the one that asked.  It imports nothing of the package.
+It prints one line of JSON: the largest error of bf16 relative to the largest value, and the time of both
+precisions in seconds; or null if the library does not support bf16 on this machine. If the processor reports
+instructions that it does not have, this process crashes instead of the caller. It imports nothing from aanet.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from collections.abc import Callable
 from typing import Any
 
 ROUNDS = 8
-CHANNELS, HEIGHT, WIDTH, SIDE = 64, 48, 96, 256  # of the convolution, and of the matrices
+CHANNELS, HEIGHT, WIDTH = 64, 48, 96  # of the convolution
+SIDE = 256  # of the matrices
 
 
 def main() -> None:
-    """Answer for the library that the command line names."""
-    leave_no_core_dump()
-    # This file's own folder: its modules must not be taken for packages of the same name.
+    """Probe the library named on the command line and print the result."""
+    disable_core_dumps()
+    # Remove this file's folder, whose modules would shadow packages of the same name.
     del sys.path[0]
     print(json.dumps({"openvino": probe_openvino, "torch": probe_torch}[sys.argv[1]]()))
 
 
-def leave_no_core_dump() -> None:
-    """Die without a core file and without a window that reports a crash."""
+def disable_core_dumps() -> None:
+    """Make a crash leave no core file and open no crash dialog."""
     import ctypes
 
     if sys.platform == "win32":
@@ -38,13 +39,12 @@ def leave_no_core_dump() -> None:
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(
-            4, 0, 0, 0, 0
-        )  # PR_SET_DUMPABLE: the limit does not hold for dumps into a pipe
+        # PR_SET_DUMPABLE, because the limit does not apply to core dumps that are piped to a program.
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
 def probe_openvino() -> dict[str, Any] | None:
-    """A convolution and a matrix product as OpenVINO compiles them."""
+    """Compare a convolution and a matrix product in OpenVINO."""
     import numpy as np
     import openvino
     from openvino import opset13 as ops
@@ -69,7 +69,7 @@ def probe_openvino() -> dict[str, Any] | None:
     values = [image.astype(np.float32), matrix.astype(np.float32)]
 
     def run_at(precision: str) -> Callable[[], list[Any]]:
-        # One thread: what else the machine does then disturbs both precisions least.
+        # A single thread is affected least by other load on the machine.
         properties = {
             "INFERENCE_PRECISION_HINT": precision,
             "INFERENCE_NUM_THREADS": 1,
@@ -82,7 +82,7 @@ def probe_openvino() -> dict[str, Any] | None:
 
 
 def probe_torch() -> dict[str, Any]:
-    """A convolution and a matrix product under autocast, and their gradients, which training needs."""
+    """Compare a convolution and a matrix product under autocast, with the gradients that training needs."""
     import torch
     from torch.nn import functional as F
 
@@ -106,10 +106,10 @@ def probe_torch() -> dict[str, Any]:
 
 
 def compare(float32: Callable[[], list[Any]], bf16: Callable[[], list[Any]]) -> dict[str, Any]:
-    """Compare numbers and times; the fastest of interleaved runs is what other programs change least."""
+    """Compare values and times; the minimum of interleaved runs is affected least by other programs."""
     import numpy as np
 
-    pairs = zip(float32(), bf16(), strict=True)  # the warm-up as well
+    pairs = zip(float32(), bf16(), strict=True)  # also the warm-up
     errors = [np.abs(found - expected).max() / np.abs(expected).max() for expected, found in pairs]
     seconds: dict[str, list[float]] = {"float32": [], "bf16": []}
     for _ in range(ROUNDS):
@@ -117,7 +117,7 @@ def compare(float32: Callable[[], list[Any]], bf16: Callable[[], list[Any]]) -> 
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)
-    # NumPy's maximum: Python's own drops what is not a number.
+    # np.max propagates NaN, unlike max.
     return {
         "error": float(np.max(errors)),
         "seconds": {name: min(values) for name, values in seconds.items()},

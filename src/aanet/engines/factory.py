@@ -1,4 +1,4 @@
-"""From what a user asks for to the engine that runs it; torch is loaded only where it is needed."""
+"""Opening the engine for a model, weights and options; torch is imported only if it is needed."""
 
 from __future__ import annotations
 
@@ -32,32 +32,33 @@ def open_engine(
     device: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """Return what computes the disparities; the arguments are those of `StereoMatcher`."""
+    """Open the engine that computes the disparities; the arguments are those of `StereoMatcher`."""
     card = None if engine is None else require_engine(engine)
     if precision not in PRECISIONS:
-        raise AanetError(f"The precision must be {' or '.join(PRECISIONS)}; got {precision!r}.")
+        raise InputError(f"The precision must be {' or '.join(PRECISIONS)}; got {precision!r}.")
     options = Options(cast(Precision, precision), max_disparity, device, threads)
     if isinstance(model, str | os.PathLike) and Path(model).suffix in exported_suffixes():
         return _open_file(Path(model), weights, engine, options)
     if card is not None and card.from_network is None:
-        raise AanetError(
-            f"The engine {engine} runs {' and '.join(card.reads)} files; write one with `aanet export`."
+        raise UnsupportedError(
+            f"The engine {engine} only runs {' and '.join(card.reads)} files; write one with `aanet export`."
         )
     if model == "sgbm":
         from aanet.engines.sgbm import SgbmEngine
 
         if weights is not None or engine is not None or device not in (None, "cpu") or precision == "bf16":
             raise UnsupportedError(
-                "sgbm is OpenCV's own: weights, engine, device and precision do not apply; leave them out."
+                "sgbm runs in OpenCV, so that weights, engine, device and precision do not apply; "
+                "leave them out."
             )
         return SgbmEngine(192 if max_disparity is None else max_disparity)
     candidates = [engine] if engine is not None else fitting_engines(device)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
-    _ask_about_bf16(candidates[0], precision, device, from_file)
+    _probe_bf16(candidates[0], precision, device, from_file)
     opened = _open_first(candidates, find_source(model, weights, max_disparity, other_models()), options)
     name = opened.spec.name
     if weights not in (None, "random") and model not in (None, name):
-        raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
+        raise UnsupportedError(f"{weights} contains weights of {name}, not of {model}; leave the model out.")
     return opened
 
 
@@ -68,19 +69,22 @@ def _open_file(
     runner = exported_suffixes()[path.suffix]
     card = require_engine(runner)
     if options.precision == "bf16" and card.reads[path.suffix].bf16 and card.bf16 is not None:
-        bf16_support(card.bf16)  # before it is loaded
+        bf16_support(card.bf16)  # before the library is imported
     if weights is not None or engine not in (None, runner) or options.device not in (None, "cpu"):
-        raise AanetError(f"{path} holds its weights and runs on {runner} on the cpu; leave the rest out.")
+        raise UnsupportedError(
+            f"{path} contains its weights and runs on {runner} on the cpu; leave out weights, engine and "
+            "device."
+        )
     exported = open_exported(path, options)
     if options.max_disparity not in (None, exported.spec.max_disparity):
-        raise AanetError(
-            f"{path} searches {exported.spec.max_disparity} pixels, not {options.max_disparity}."
+        raise UnsupportedError(
+            f"{path} has a maximum disparity of {exported.spec.max_disparity}, not {options.max_disparity}."
         )
     return exported
 
 
-def _ask_about_bf16(engine: str, precision: str, device: str | None, from_file: bool) -> None:
-    """Where bf16 may be used, learn of broken AMX while it can be switched off: before the library loads."""
+def _probe_bf16(engine: str, precision: str, device: str | None, from_file: bool) -> None:
+    """If bf16 may be used, probe it before the library is imported, while broken AMX can be disabled."""
     card = ENGINES[engine]
     may_be_used = precision == "bf16" or (precision == "auto" and from_file and card.auto_bf16)
     if may_be_used and card.bf16 is not None and device in (None, "cpu"):
@@ -88,7 +92,7 @@ def _ask_about_bf16(engine: str, precision: str, device: str | None, from_file: 
 
 
 def other_models() -> str:
-    """What a matcher takes besides networks with bundled weights, in words."""
+    """What a matcher accepts besides networks with bundled weights, for error messages."""
     return f"a weight file, an exported file ({', '.join(exported_suffixes())}) or sgbm"
 
 
@@ -98,14 +102,19 @@ def find_source(
     max_disparity: int | None,
     others: str = "a weight file",
 ) -> Path | StereoNetwork:
-    """Return the weight file or the network that is meant.
+    """Return the weights file or the network to run.
 
-    The arguments are those of `StereoMatcher`, and in words what the caller takes besides networks with
-    bundled weights, for the message about a model that cannot be found.
+    Args:
+        model: As in `StereoMatcher`.
+        weights: As in `StereoMatcher`.
+        max_disparity: As in `StereoMatcher`.
+        others: What the caller accepts besides networks with bundled weights, for error messages.
     """
     if model is not None and not isinstance(model, str | os.PathLike):
         if max_disparity not in (None, model.max_disparity):
-            raise AanetError(f"The network searches {model.max_disparity} pixels, not {max_disparity}.")
+            raise UnsupportedError(
+                f"The network has a maximum disparity of {model.max_disparity}, not {max_disparity}."
+            )
         return model
     name = "aanet" if model is None else str(model)
     if weights == "random":
@@ -118,25 +127,26 @@ def find_source(
         return files.find(name)
     bundled = files.bundled_file(name)
     if not bundled.is_file():
-        raise InputError(_not_bundled(name, others))
+        raise _not_bundled(name, others)
     return bundled
 
 
-def _not_bundled(name: str, others: str) -> str:
+def _not_bundled(name: str, others: str) -> AanetError:
     from aanet.models import zoo
 
     network = zoo.NETWORKS.get(name.split(":")[0])
     if network is not None:
-        return f"No trained weights of {network.title} ({name}) are bundled with this version; use {others}."
-    bundled = files.bundled_names()
-    return (
+        return UnsupportedError(
+            f"This version has no bundled weights for {network.title} ({name}); use {others}."
+        )
+    return InputError(
         f"There is no model {name!r}{did_you_mean(name, zoo.NETWORKS)}; use one with bundled weights "
-        f"({', '.join(bundled)}), or {others}."
+        f"({', '.join(files.bundled_names())}), or {others}."
     )
 
 
 def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Options) -> Engine:
-    """Open the first engine that can run the network; the next ones are its fallbacks."""
+    """Open the first engine that can run the network; the others are fallbacks."""
     reason = ""
     for name in candidates:
         card = require_engine(name)
@@ -163,7 +173,7 @@ def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Op
 
 
 def fitting_engines(device: str | None = None) -> list[str]:
-    """The engines that can be used here, the fastest first; where there is a GPU, those that run on it."""
+    """Return the installed engines, fastest first; with a GPU, only those that run on it."""
     installed = [name for name in network_engines() if ENGINES[name].installed]
     if device not in (None, "cpu") or (device is None and _has_gpu()):
         return [name for name in installed if ENGINES[name].any_device]
@@ -171,7 +181,7 @@ def fitting_engines(device: str | None = None) -> list[str]:
 
 
 def _has_gpu() -> bool:
-    if not shutil.which("nvidia-smi"):  # without a driver there is no need to load torch
+    if not shutil.which("nvidia-smi"):  # avoids importing torch on machines without a driver
         return False
     import torch
 

@@ -1,4 +1,4 @@
-"""Batch norms folded into the convolutions before them: the same function with fewer passes over memory."""
+"""Folding batch norms into the preceding convolutions, which saves passes over memory."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from aanet.models.network import StereoNetwork
 
 
 def fold_batch_norms(network: StereoNetwork) -> StereoNetwork:
-    """A copy of a network for prediction, without the batch norms that directly follow a convolution.
+    """Return a copy of a network for inference, in which batch norms are folded into convolutions.
 
-    Those behind a deformable convolution stay: it has no bias to fold them into.
+    Batch norms after deformable convolutions are kept, because those have no bias to fold them into.
     """
     folded = copy.deepcopy(network).eval()
     for chain in folded.modules():
         if isinstance(chain, nn.Sequential):
-            for place in range(len(chain) - 1):
-                convolution, norm = chain[place], chain[place + 1]
+            for index in range(len(chain) - 1):
+                convolution, norm = chain[index], chain[index + 1]
                 if isinstance(convolution, _ConvNd) and isinstance(norm, _BatchNorm):
                     _fold(convolution, norm)
-                    chain[place + 1] = nn.Identity()
+                    chain[index + 1] = nn.Identity()
     return folded
 
 
 def _fold(convolution: _ConvNd, norm: _BatchNorm) -> None:
-    assert norm.running_mean is not None  # unless asked not to, a batch norm tracks both
+    assert norm.running_mean is not None  # batch norms track both by default
     assert norm.running_var is not None
     convolution.weight, convolution.bias = fuse_conv_bn_weights(
         convolution.weight,

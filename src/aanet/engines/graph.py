@@ -1,4 +1,4 @@
-"""What every engine computes: images in 0 … 1 → disparity and confidence at the size of the image."""
+"""The computation that every engine runs: images in 0 … 1 → disparity and confidence at full size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aanet.models.regression import confidence
 
 
 class InferenceGraph(nn.Module):
-    """A network with its normalization before it and its confidence behind it."""
+    """A network with image normalization before it and confidence after it."""
 
     def __init__(self, network: StereoNetwork) -> None:
         super().__init__()
@@ -22,13 +22,13 @@ class InferenceGraph(nn.Module):
     def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         """RGB in 0 … 1, [B, 3, H, W] each → disparity and confidence, [B, H, W] each."""
         output = self.network(normalize(left), normalize(right))
-        sure = confidence(output.scores, output.matched).unsqueeze(1)  # [B, 1, h, w]
-        sure = F.interpolate(sure, left.shape[2:], mode="bilinear", align_corners=False).squeeze(1)
-        return F.relu(output.disparity.float()), sure  # GA-Net may fall below zero by a little
+        coarse = confidence(output.scores, output.matched).unsqueeze(1)  # [B, 1, h, w]
+        full = F.interpolate(coarse, left.shape[2:], mode="bilinear", align_corners=False).squeeze(1)
+        return F.relu(output.disparity.float()), full  # GA-Net may predict slightly negative disparities
 
 
 def spec_of(network: StereoNetwork, hints: InferenceHints | None = None) -> NetworkSpec:
-    """Return what a matcher must know of a network whose weights come with these hints."""
+    """Return the specification of a network that a matcher needs, including the hints of its weights."""
     card = zoo.card(network.architecture.builder)
     return NetworkSpec(
         name=network.architecture.builder,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aanet.engines.openvino.engine import threads_of_environment
-from aanet.errors import AanetError, MissingExtraError
+from aanet.engines.openvino.engine import threads_from_environment
+from aanet.errors import AanetError, MissingExtraError, ReadError, UnsupportedError
 from aanet.inference import memory
 from aanet.inference.description import Description, parse
 from aanet.inference.spec import Maps
@@ -17,7 +17,8 @@ try:
     import onnxruntime
 except ImportError as error:
     raise MissingExtraError(
-        "An .onnx file needs ONNX Runtime, which is not installed; get it with `pip install aanet[export]`."
+        "An .onnx file needs ONNX Runtime, which is not installed; install it with "
+        "`pip install 'aanet[export]'`."
     ) from error
 
 _ERRORS_ONLY = 3
@@ -30,14 +31,14 @@ class OnnxRuntimeEngine:
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or threads_of_environment() or 0
+        options.intra_op_num_threads = threads or threads_from_environment() or 0
         options.log_severity_level = _ERRORS_ONLY
         try:
             self._session = onnxruntime.InferenceSession(
                 path.read_bytes(), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # the runtime's errors have no base of their own
-            raise _explained(path, error) from error
+        except Exception as error:  # the runtime's errors have no common base class
+            raise _opening_error(path, error) from error
         self.exported: Description = parse(self._session.get_modelmeta().custom_metadata_map, path)
         self.spec = self.exported.spec
         self.description = f"ONNX Runtime {onnxruntime.__version__}, float32, cpu"
@@ -53,13 +54,13 @@ class OnnxRuntimeEngine:
         return memory.available_memory()
 
 
-def _explained(path: Path, error: Exception) -> AanetError:
-    """What a user can do about a file that the runtime refuses."""
+def _opening_error(path: Path, error: Exception) -> AanetError:
+    """Return an error that tells the user what to do about a file that the runtime refuses."""
     reason = str(error).strip()
     version = onnxruntime.__version__
     if "DeformConv" in reason or "opset" in reason.lower():
-        return AanetError(
+        return UnsupportedError(
             f"ONNX Runtime {version} is too old for {path}, which uses DeformConv of opset 19; "
             "export it with --deform decomposed, or install a newer onnxruntime."
         )
-    return AanetError(f"{path} cannot be opened by ONNX Runtime {version}: {reason.splitlines()[0]}")
+    return ReadError(f"{path} cannot be opened by ONNX Runtime {version}: {reason.splitlines()[0]}")

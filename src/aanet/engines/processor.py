@@ -1,4 +1,4 @@
-"""What this machine's processor is called and which instructions it announces."""
+"""The name of this machine's processor and the instructions that it reports."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
-# x86, x86, and Arm; every processor with AVX10 computes in bf16 as well.
+# Two flags of x86 and one of Arm; processors with AVX10 also have bf16 instructions.
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")
 
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor as the system describes it.
+    """A processor as described by the operating system.
 
     Attributes:
-        name: Its own name, or at least its architecture's.
-        flags: The instructions that it announces; None where the system does not tell them.
-        cpuid_level: The last leaf of CPUID.  Two virtual machines may agree in name and flags, and only one
-            of them have leaf 0x1D, without which AMX cannot be used.
+        name: The model name, or else the architecture.
+        flags: The instructions that it reports; None if the system does not list them.
+        cpuid_level: The last leaf of CPUID. Virtual machines with the same name and flags may differ in it,
+            and AMX cannot be used without leaf 0x1D.
     """
 
     name: str
@@ -32,20 +32,20 @@ class Processor:
 
     @property
     def has_bf16(self) -> bool | None:
-        """Whether it announces bf16 instructions; None where that is not known."""
+        """Whether it reports bf16 instructions; None if that is unknown."""
         if self.flags is None:
             return None
         return any(flag in _BF16 or flag.startswith("avx10") for flag in self.flags)
 
     @property
     def may_have_amx(self) -> bool:
-        """Whether it announces AMX, or may."""
+        """Whether it reports AMX, or its instructions are unknown."""
         return self.flags is None or any(flag.startswith("amx") for flag in self.flags)
 
 
 @functools.cache
 def this_processor() -> Processor:
-    """The processor of this machine; costs less than a millisecond."""
+    """Return the processor of this machine, in less than a millisecond."""
     if sys.platform == "darwin":
         return _mac()
     try:
@@ -56,11 +56,11 @@ def this_processor() -> Processor:
 
 
 def parse_cpuinfo(lines: Iterable[str]) -> Processor:
-    """Read the first processor of /proc/cpuinfo; the others are alike, and there may be hundreds."""
+    """Parse the first processor of /proc/cpuinfo; the others, possibly hundreds, are the same."""
     fields: dict[str, str] = {}
     for line in lines:
         key, colon, value = line.partition(":")
-        if not colon and fields:  # the empty line behind the first one
+        if not colon and fields:  # the empty line after the first processor
             break
         fields[key.strip()] = value.strip()
     flags = fields.get("flags", fields.get("Features"))
@@ -72,7 +72,7 @@ def parse_cpuinfo(lines: Iterable[str]) -> Processor:
 
 
 def _mac() -> Processor:
-    """No Mac with an x86 processor has bf16; those of Arm say whether they do."""
+    """Return the processor of a Mac; x86 Macs have no bf16 instructions, and Arm Macs report them."""
     arm = platform.machine() == "arm64"
     flags = {"bf16"} if arm and _sysctl("hw.optional.arm.FEAT_BF16") == "1" else set()
     return Processor(_sysctl("machdep.cpu.brand_string") or _generic_name(), frozenset(flags))

@@ -1,4 +1,4 @@
-"""OpenCV's semi-global matching, tuned and with its holes filled: what the networks are compared with."""
+"""OpenCV's semi-global matching with tuned parameters and filled holes, as a baseline for the networks."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.inference.holes import fill_smoothly
 from aanet.typing import FloatMap, Image, Mask
 
 _BLOCK = 3
 _MAX_LEFT_RIGHT_DIFFERENCE = 1.0  # pixels
-_SUPPORT = 15  # side of the window in which consistent neighbors speak for a pixel
+_SUPPORT = 15  # side of the window in which consistent neighbors raise the confidence of a pixel
 
 
 class SemiGlobalMatcher:
     """Dense disparity, confidence and consistency of a rectified pair (Hirschmüller, PAMI 2008).
 
-    The parameters were chosen on Middlebury, KITTI 2015 and the Motorcycle pair together: gray images,
-    blocks of 3 pixels, three paths.  Color, larger blocks and more paths cost time and gained nothing.
+    The parameters were chosen on Middlebury, KITTI 2015 and the Motorcycle pair: gray images, blocks of 3
+    pixels, three paths. Color, larger blocks and more paths took more time and were not more accurate.
     """
 
     def __init__(self, max_disparity: int = 192) -> None:
         if max_disparity < 1:
-            raise AanetError(f"The largest disparity must be at least 1 pixel; got {max_disparity}.")
+            raise InputError(f"The maximum disparity must be at least 1 pixel; got {max_disparity}.")
         self.max_disparity = max_disparity
         self._range = -(-max_disparity // 16) * 16  # OpenCV searches multiples of 16
         self._matcher = cv2.StereoSGBM.create(
@@ -33,7 +33,7 @@ class SemiGlobalMatcher:
             blockSize=_BLOCK,
             P1=8 * _BLOCK**2,
             P2=32 * _BLOCK**2,
-            disp12MaxDiff=-1,  # our own check has a right map that was matched, not derived from the left
+            disp12MaxDiff=-1,  # consistency is checked below against a right map that is matched separately
             preFilterCap=63,
             uniquenessRatio=5,
             speckleWindowSize=100,
@@ -60,8 +60,8 @@ class SemiGlobalMatcher:
         return dense.astype(np.float32), (agreement * support).astype(np.float32), consistent
 
     def _match(self, left: NDArray[np.generic], right: NDArray[np.generic]) -> FloatMap:
-        """The raw disparity, NaN where OpenCV gives none."""
-        # OpenCV leaves a strip as wide as the search range at the left unmatched; a margin takes its place.
+        """Return the raw disparity, NaN where OpenCV finds none."""
+        # OpenCV does not match a strip at the left as wide as the search range; padding takes its place.
         padded = [
             cv2.copyMakeBorder(image.astype(np.uint8), 0, 0, self._range, 0, cv2.BORDER_REPLICATE)
             for image in (left, right)

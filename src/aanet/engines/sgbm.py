@@ -1,4 +1,4 @@
-"""OpenCV's semi-global matching as an engine, so that users see what a network buys them."""
+"""OpenCV's semi-global matching as an engine, for comparison with the networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aanet.typing import FloatMap
 
 
 class SgbmEngine:
-    """Needs no weights; images of any size."""
+    """Semi-global matching; needs no weights and takes images of any size."""
 
     name = "opencv"
 
@@ -28,7 +28,8 @@ class SgbmEngine:
             rgb = [np.rint(image.transpose(1, 2, 0) * 255).astype(np.uint8) for image in pair]
             disparity, confidence, _ = self._match(rgb[0], rgb[1])
             maps.append((disparity, confidence))
-        return np.stack([disparity for disparity, _ in maps]), np.stack([sure for _, sure in maps])
+        disparities, confidences = zip(*maps, strict=True)
+        return np.stack(disparities), np.stack(confidences)
 
     def available_memory(self) -> int:
         """Bytes of main memory."""

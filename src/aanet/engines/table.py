@@ -1,7 +1,7 @@
-"""All engines: how each is opened, what it needs and which files it reads.
+"""The table of all engines: how each is opened, the package it needs and the files it reads.
 
-Everything that lists, checks or opens engines goes by `ENGINES`.  Libraries are imported only when an engine
-is opened, so that help texts can name the engines without delay.
+Everything that lists, checks or opens engines uses `ENGINES`. Libraries are imported only when an engine is
+opened, so that help texts can list the engines without delay.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from aanet.engines.bf16_support import Library
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """What a user may choose for an engine; see `StereoMatcher`."""
+    """The user's options for an engine; see `StereoMatcher`."""
 
     precision: Precision = "auto"
     max_disparity: int | None = None
@@ -34,22 +34,22 @@ class FileReader(NamedTuple):
     """How an engine opens one kind of exported file."""
 
     open: Callable[[Path, Options], tuple[Engine, Description]]
-    bf16: bool = False  # whether it can compute in bf16 from such a file
+    bf16: bool = False  # whether such a file can run in bf16
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCard:
-    """One engine.
+    """The properties of an engine.
 
     Attributes:
         package: The Python package that it needs.
-        extra: The extra of aanet that installs it; empty if it always comes along.
-        from_weights: Opens a file of weights; None for an engine that only runs exported files.
-        from_network: Opens a network in memory; None likewise.
-        reads: How it opens exported files, by suffix.
-        bf16: The library to ask whether bf16 works here; None if the engine has no bf16.
-        auto_bf16: Whether the precision "auto" may become bf16.
-        any_device: Whether it runs on other devices than the CPU.
+        extra: The extra of aanet that installs the package; empty if the package is always installed.
+        from_weights: Opens a weights file; None for an engine that only runs exported files.
+        from_network: Opens a network in memory; None for an engine that only runs exported files.
+        reads: Readers of exported files by suffix.
+        bf16: The library whose bf16 support decides whether bf16 works; None if the engine has no bf16.
+        auto_bf16: Whether the precision "auto" may select bf16.
+        any_device: Whether it runs on devices other than the CPU.
     """
 
     package: str
@@ -63,7 +63,7 @@ class EngineCard:
 
     @property
     def installed(self) -> bool:
-        """Whether its package is there."""
+        """Whether its package is installed."""
         return importlib.util.find_spec(self.package) is not None
 
 
@@ -114,7 +114,7 @@ def _onnx_file(path: Path, options: Options) -> tuple[Engine, Description]:
     return engine, engine.exported
 
 
-# The fastest on a CPU first: without a choice, the first one that can run a network here does.
+# Fastest on a CPU first: by default, the first installed engine that can run a network is used.
 ENGINES: dict[str, EngineCard] = {
     "openvino": EngineCard(
         package="openvino",
@@ -137,24 +137,24 @@ ENGINES: dict[str, EngineCard] = {
 
 
 def network_engines() -> list[str]:
-    """The engines that run networks and files of weights, not only exported files."""
+    """Return the engines that run networks and weights files, not only exported files."""
     return [name for name, card in ENGINES.items() if card.from_network is not None]
 
 
 def exported_suffixes() -> dict[str, str]:
-    """The suffixes of exported files, and the engine that runs each."""
+    """Return the suffixes of exported files with the engine that runs each."""
     return {suffix: name for name, card in ENGINES.items() for suffix in card.reads}
 
 
 def require_engine(name: str) -> EngineCard:
-    """Return an engine's card, or raise an error that says what to install."""
+    """Return an engine's card, or raise an error that names the package to install."""
     if name not in ENGINES:
-        raise AanetError(f"The engine must be {' or '.join(ENGINES)}; got {name!r}.")
+        raise InputError(f"The engine must be {' or '.join(ENGINES)}; got {name!r}.")
     card = ENGINES[name]
     if not card.installed:
         target = f"'aanet[{card.extra}]'" if card.extra else card.package
-        raise AanetError(
-            f"The engine {name} needs the package {card.package}, which is not installed; get it with "
+        raise MissingExtraError(
+            f"The engine {name} needs the package {card.package}, which is not installed; install it with "
             f"`pip install {target}`."
         )
     return card

@@ -11,7 +11,7 @@ import torch
 from aanet.engines.bf16_support import require_bf16
 from aanet.engines.folding import fold_batch_norms
 from aanet.engines.graph import InferenceGraph, spec_of
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.inference import memory
 from aanet.inference.hints import InferenceHints
 from aanet.inference.spec import Maps, Precision
@@ -20,7 +20,7 @@ from aanet.typing import FloatMap
 
 
 class TorchEngine:
-    """Runs a copy of a network whose batch norms are folded; what is trained later does not change it."""
+    """Runs a copy of a network with folded batch norms; later training of the network does not affect it."""
 
     name = "torch"
 
@@ -54,7 +54,7 @@ class TorchEngine:
         return disparity.float().cpu().numpy(), confidence.float().cpu().numpy()
 
     def available_memory(self) -> int:
-        """Bytes that a prediction may use, of the device's own memory."""
+        """Bytes of device memory that a prediction may use."""
         if self.device.type == "cuda":
             return int(torch.cuda.mem_get_info(self.device)[0])
         return memory.available_memory()
@@ -68,13 +68,13 @@ def _device(name: str | None) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
         reason = str(error).splitlines()[0].rstrip(".")
-        raise AanetError(f"The device {name!r} cannot be used: {reason}.") from error
+        raise UnsupportedError(f"The device {name!r} cannot be used: {reason}.") from error
     return device
 
 
 @contextlib.contextmanager
 def using_threads(count: int | None) -> Iterator[None]:
-    """Use so many threads inside the block; the number is the whole process's, so it is put back."""
+    """Use `count` threads inside the block; the number is global to the process and restored afterwards."""
     before = torch.get_num_threads()
     try:
         if count is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from aanet.engines.torch import using_threads
-from aanet.errors import AanetError
+from aanet.errors import ReadError
 from aanet.inference import memory
 from aanet.inference.description import ARCHIVE_FILE, Description, parse
 from aanet.inference.spec import Maps
@@ -26,11 +26,13 @@ class ProgramEngine:
         files = {ARCHIVE_FILE: ""}
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of torch, about its own format
+                warnings.simplefilter("ignore")  # torch warns about its own format
                 program = torch.export.load(path, extra_files=files)
-        except Exception as error:  # a damaged archive fails anywhere in torch's reader
+        except Exception as error:  # a damaged archive can raise any exception
             reason = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
-            raise AanetError(f"{path} is not a program that this torch reads ({reason}).") from error
+            raise ReadError(
+                f"{path} is not a program that torch {torch.__version__} can read ({reason})."
+            ) from error
         self.exported: Description = parse(json.loads(files[ARCHIVE_FILE] or "{}"), path)
         self.spec = self.exported.spec
         self._program = program.module()

@@ -1,1 +1,1 @@
-"""Networks as files for other runtimes, ONNX, OpenVINO IR and `torch.export`, each held against PyTorch."""
+"""Export of networks to ONNX, OpenVINO IR and `torch.export`, each file verified against PyTorch."""

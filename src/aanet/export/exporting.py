@@ -1,4 +1,4 @@
-"""Network in, file out: written, opened again, held against PyTorch, and only then put in its place."""
+"""Exporting a network to a file, which is verified against PyTorch before it replaces an older one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from aanet.engines.exported import open_exported
 from aanet.engines.graph import spec_of
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError, MissingExtraError
+from aanet.errors import InputError, MissingExtraError, UnsupportedError
 from aanet.export.parity import Parity, compare
-from aanet.export.recording import free_sizes, simplified
+from aanet.export.recording import dynamic_sizes, simplify
 from aanet.inference.description import Description
 from aanet.inference.hints import InferenceHints
 from aanet.io.atomic import atomic_path
@@ -23,12 +23,12 @@ from aanet.models.network import StereoNetwork
 
 FORMATS = {"onnx": ".onnx", "openvino": ".xml", "torch": ".pt2"}
 DEFORM = ("native", "decomposed")
-_PARITY_SIZE = (192, 288)  # at least, where the file takes any
+_PARITY_SIZE = (192, 288)  # minimum size of the comparison for files with dynamic sizes
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was written, and how it compares with PyTorch."""
+    """The written file and its comparison with PyTorch."""
 
     path: Path
     description: Description
@@ -48,35 +48,35 @@ def export_network(
     half: bool = False,
     observe: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Write a network to a file that other programs run, and that `StereoMatcher` opens like a network.
+    """Write a network to a file for other runtimes, which `StereoMatcher` can also open.
 
     Args:
-        network: With its weights.
-        path: Where; OpenVINO also writes a .bin file beside it.  Older files there survive any failure.
-        weights: What the file says of its weights: "sha256:…" or "random".
-        hints: What the weights recommend for inference.
-        file_format: One of `FORMATS`; None goes by the suffix of the path.
+        network: The network with its weights.
+        path: The file; OpenVINO also writes a .bin file next to it. Existing files are kept on failure.
+        weights: The origin of the weights for the metadata: "sha256:…" or "random".
+        hints: Recommendations of the weights for inference.
+        file_format: One of `FORMATS`; None selects it by the suffix of the path.
         deform: For ONNX, "native" (DeformConv, opset 19) or "decomposed" (operators that every runtime has).
-        size: The one height and width the file takes, for a batch of one; None: all multiples.
+        size: Fixed height and width, for single images; None for dynamic batch, height and width.
         half: Store weights as float16.
-        observe: Called with what is being done.
+        observe: Called with a description of each step.
     """
     target = Path(path)
     chosen = _format(target, file_format)
     _check_size(network, size)
     if half and chosen == "torch":
-        raise AanetError(
-            "A torch.export program stores float32 here; float16 can be had with onnx or openvino."
+        raise UnsupportedError(
+            "A torch.export program cannot store weights as float16; use the format onnx or openvino."
         )
     spec = spec_of(network, hints)
     if size is None:
-        spec = replace(spec, sizes=free_sizes(network))
+        spec = replace(spec, sizes=dynamic_sizes(network))
     description = Description(
         spec, weights, size, _deformable(network, chosen, deform), "float16" if half else "float32"
     )
-    stored = simplified(network, half)
+    stored = simplify(network, half)
     with atomic_path(target) as temporary:
-        beside = temporary.with_suffix(".bin")
+        weights_file = temporary.with_suffix(".bin")
         try:
             observe(f"Writing {spec.name} as {chosen}")
             _writer(chosen)(stored, description, temporary)
@@ -90,22 +90,20 @@ def export_network(
                 reference,
             )
             parity.require()
-            if beside.is_file():
-                beside.replace(target.with_suffix(".bin"))
+            if weights_file.is_file():
+                weights_file.replace(target.with_suffix(".bin"))
         finally:
-            beside.unlink(missing_ok=True)
+            weights_file.unlink(missing_ok=True)
     return Report(target, description, parity, exported.description)
 
 
-def _format(path: Path, asked: str | None) -> str:
+def _format(path: Path, requested: str | None) -> str:
     suffixes = {suffix: name for name, suffix in FORMATS.items()}
-    if asked is not None and asked not in FORMATS:
-        raise AanetError(f"The format must be {', '.join(FORMATS)}; got {asked!r}.")
-    if path.suffix not in suffixes or asked not in (None, suffixes[path.suffix]):
-        expected = FORMATS[asked] if asked else f"{', '.join(suffixes)}"
-        raise AanetError(
-            f"The file's suffix says how it is used later and must be {expected}; got {path.name}."
-        )
+    if requested is not None and requested not in FORMATS:
+        raise InputError(f"The format must be {' or '.join(FORMATS)}; got {requested!r}.")
+    if path.suffix not in suffixes or requested not in (None, suffixes[path.suffix]):
+        expected = FORMATS[requested] if requested else " or ".join(suffixes)
+        raise InputError(f"The file's suffix determines its format and must be {expected}; got {path.name}.")
     return suffixes[path.suffix]
 
 
@@ -113,31 +111,31 @@ def _check_size(network: StereoNetwork, size: tuple[int, int] | None) -> None:
     name = network.architecture.builder
     if size is not None:
         network.sizes.check(*size, name)
-    elif not zoo.card(name).one_graph:
-        raise AanetError(
-            f"{name} can be exported for one image size only, because its graph is another one for every "
-            "size; give --height and --width."
+    elif not zoo.card(name).dynamic_shapes:
+        raise UnsupportedError(
+            f"{name} can only be exported for a fixed image size, because its graph depends on the size; "
+            "give --height and --width."
         )
 
 
-def _deformable(network: StereoNetwork, file_format: str, asked: str | None) -> str:
-    """How the file writes deformable convolutions."""
-    if asked is not None and (file_format != "onnx" or asked not in DEFORM):
-        raise AanetError(
-            f"--deform is for onnx, and must be {' or '.join(DEFORM)}; got {asked} for {file_format}."
-        )
+def _deformable(network: StereoNetwork, file_format: str, requested: str | None) -> str:
+    """Return how the file represents deformable convolutions."""
+    if requested is not None and requested not in DEFORM:
+        raise InputError(f"--deform must be {' or '.join(DEFORM)}; got {requested!r}.")
+    if requested is not None and file_format != "onnx":
+        raise UnsupportedError(f"--deform applies to the format onnx only, not to {file_format}.")
     if not any(isinstance(module, DeformConv2d) for module in network.modules()):
         return "none"
-    return "decomposed" if file_format == "torch" else asked or "native"
+    return "decomposed" if file_format == "torch" else requested or "native"
 
 
 def _writer(file_format: str) -> Callable[[StereoNetwork, Description, Path], None]:
-    """What writes a format; its libraries are loaded only for it."""
+    """Return the function that writes a format; its libraries are imported only here."""
     if file_format == "onnx":
         for package in ("onnx", "onnxscript", "onnxruntime"):
             if importlib.util.find_spec(package) is None:
                 raise MissingExtraError(
-                    f"ONNX needs the package {package}: `pip install aanet[export]` brings it."
+                    f"ONNX export needs the package {package}; install it with `pip install 'aanet[export]'`."
                 )
         from aanet.export.onnx_export import write_onnx
 
@@ -152,5 +150,5 @@ def _writer(file_format: str) -> Callable[[StereoNetwork, Description, Path], No
 
 
 def _parity_size(network: StereoNetwork) -> tuple[int, int]:
-    height, width = (free_sizes(network).round_up(side) for side in _PARITY_SIZE)
+    height, width = (dynamic_sizes(network).round_up(side) for side in _PARITY_SIZE)
     return height, width

@@ -1,6 +1,6 @@
-"""Weights as float16, for half the size: kernels only, rounded once, computed with in float32.
+"""Storing kernels as float16 for half the file size; computation stays in float32.
 
-Biases and the statistics of batch norms, which half precision cannot hold, stay as they are.
+Biases and batch-norm statistics, which may exceed the range of float16, are stored as float32.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from torch import nn
 
 
 def round_kernels(network: nn.Module) -> None:
-    """Round every kernel to what float16 holds, in place; storing it as float16 then loses nothing more."""
+    """Round every kernel to float16 precision in place, so that storing it as float16 is lossless."""
     for parameter in network.parameters():
         if parameter.dim() > 1:
             parameter.data = parameter.data.half().float()
 
 
 def as_half(values: NDArray[np.float32]) -> NDArray[np.float16] | None:
-    """Return a constant of a graph as float16 if it is a rounded kernel, or else None."""
+    """Return a constant of a graph as float16 if it is a rounded kernel, else None."""
     if values.ndim < 2:
         return None
     half = values.astype(np.float16)

@@ -1,4 +1,4 @@
-"""Network → ONNX, with deformable convolutions as DeformConv (opset 19) or in plain operators (opset 18)."""
+"""Export to ONNX, with deformable convolutions as DeformConv (opset 19) or decomposed (opset 18)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from onnxscript import opset18, opset19
 from onnxscript.optimizer import fold_constants, remove_unused_nodes
 
 from aanet.export.half import as_half
-from aanet.export.recording import deform_conv2d_node, record, without_exporters_chatter
+from aanet.export.recording import deform_conv2d_node, quiet_exporters, record
 from aanet.inference.description import Description
 from aanet.models.network import StereoNetwork
 
 _AXES = ("batch", "height", "width")
-# Their annotations know operators of tensors, not of the graph's values that torch's exporter hands over.
+# Typed as Any, because onnxscript annotates operators for tensors, not for the graph values used here.
 op: Any = opset18
 op19: Any = opset19
 _OPSETS = {"native": 19, "decomposed": 18}
 
 
 def write_onnx(network: StereoNetwork, description: Description, path: Path) -> None:
-    """Write a network, simplified for export, with its description as the file's metadata."""
+    """Write a network, prepared by `simplify`, with its description as metadata."""
     native = description.deformable_convolution == "native"
     program = record(network, description.size, deform_conv2d_node)
-    with without_exporters_chatter():
+    with quiet_exporters():
         exported = torch.onnx.export(
             program,
             dynamo=True,
             verbose=False,
-            optimize=False,  # its search for patterns takes minutes on the steps of GA-Net's scans
+            optimize=False,  # pattern matching takes minutes on GA-Net's unrolled scans
             opset_version=_OPSETS["native" if native else "decomposed"],
             input_names=["left", "right"],
             output_names=["disparity", "confidence"],
@@ -43,7 +43,7 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
             },
         )
     assert exported is not None
-    _tidy(exported.model)
+    _optimize(exported.model)
     model = exported.model_proto
     if description.size is None:
         _name_axes(model)
@@ -55,23 +55,23 @@ def write_onnx(network: StereoNetwork, description: Description, path: Path) -> 
     onnx.save(model, path)
 
 
-def _tidy(model: onnx_ir.Model) -> None:
-    """Compute once what is known already, and drop what nothing uses; lists of tensors vanish with it."""
+def _optimize(model: onnx_ir.Model) -> None:
+    """Merge common subexpressions, fold constants and remove unused nodes, including sequences of tensors."""
     merge = CommonSubexpressionEliminationPass()
     merge(model)
     fold_constants(model)
     merge(model)
     remove_unused_nodes(model)
     for node in model.graph:
-        node.metadata_props.clear()  # notes of torch's exporter, larger than the graph itself
+        node.metadata_props.clear()  # debugging notes of torch's exporter, larger than the graph itself
 
 
-# The two translations below are called by torch's exporter with values of the graph, whose shapes it knows as
-# far as they are fixed, and the operator's numbers.  They build the nodes that stand for one convolution.
+# torch's exporter calls the two translations below with graph values, whose shapes are known where they are
+# static, and the operator's integer arguments. They build the nodes of one deformable convolution.
 
 
 def _native(x: Any, offset: Any, mask: Any, weight: Any, stride: int, padding: int, dilation: int) -> Any:
-    """DeformConv, which numbers its offsets as we do: group, kernel position, (y, x)."""
+    """Translate to DeformConv, whose offsets have the same order: group, kernel position, (y, x)."""
     kernel = list(weight.shape[2:])
     return op19.DeformConv(
         x,
@@ -88,7 +88,7 @@ def _native(x: Any, offset: Any, mask: Any, weight: Any, stride: int, padding: i
 
 
 def _decomposed(x: Any, offset: Any, mask: Any, weight: Any, stride: int, padding: int, dilation: int) -> Any:
-    """`deform_conv2d_grid` in ONNX: GridSample at all K points of a group, then a 1×1 convolution."""
+    """Translate like `deform_conv2d_grid`: GridSample at all K points of a group, then a 1×1 convolution."""
     outputs, channels, kernel_height, kernel_width = weight.shape
     points = kernel_height * kernel_width
     groups = mask.shape[1] // points  # deformable groups G
@@ -116,27 +116,27 @@ def _decomposed(x: Any, offset: Any, mask: Any, weight: Any, stride: int, paddin
 
 
 def _coordinates(moved: Any, kernel: list[int], stride: int, inside: Any, outside: Any, axis: int) -> Any:
-    """Where to sample along an axis, [B·G, K, 1, Ho, Wo], in GridSample's units: -1 … 1 is the image."""
+    """Return the sampling coordinates along an axis, [B·G, K, 1, Ho, Wo], normalized to -1 … 1."""
     count = op.Squeeze(op.Cast(op.Slice(outside, [axis], [axis + 1]), to=onnx.TensorProto.FLOAT))
     length = op.Cast(op.Slice(inside, [axis], [axis + 1]), to=onnx.TensorProto.FLOAT)
     line = op.Mul(op.Range(0.0, count, 1.0), float(stride))
     line = op.Reshape(line, op.Constant(value_ints=[-1, 1] if axis == 0 else [1, -1]))
     steps = op.Reshape(op.Constant(value_floats=kernel), op.Constant(value_ints=[-1, 1, 1, 1]))
-    place = op.Add(moved, op.Add(line, steps))
-    return op.Sub(op.Div(op.Add(op.Mul(place, 2.0), 1.0), length), 1.0)
+    position = op.Add(moved, op.Add(line, steps))
+    return op.Sub(op.Div(op.Add(op.Mul(position, 2.0), 1.0), length), 1.0)
 
 
 def _name_axes(model: onnx.ModelProto) -> None:
-    """Call the free axes batch, height and width; shapes inside follow from them."""
+    """Name the dynamic axes batch, height and width; inner shapes are removed, as runtimes infer them."""
     del model.graph.value_info[:]
     for value in (*model.graph.input, *model.graph.output):
-        free = [size for size in value.type.tensor_type.shape.dim if size.dim_param]
-        for size, name in zip(free, _AXES, strict=True):
+        dynamic = [size for size in value.type.tensor_type.shape.dim if size.dim_param]
+        for size, name in zip(dynamic, _AXES, strict=True):
             size.dim_param = name
 
 
 def _store_as_half(model: onnx.ModelProto) -> None:
-    """Store rounded kernels as float16, and bring them back to float32 in front of the graph."""
+    """Store rounded kernels as float16 and cast them to float32 at the start of the graph."""
     for tensor in model.graph.initializer:
         if tensor.data_type != onnx.TensorProto.FLOAT:
             continue

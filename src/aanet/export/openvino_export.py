@@ -1,4 +1,4 @@
-"""Network → OpenVINO IR: an .xml file and the .bin file of its weights beside it."""
+"""Export to OpenVINO IR: an .xml file, and a .bin file with the weights next to it."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from pathlib import Path
 import openvino
 from openvino import opset13
 
-from aanet.engines.openvino.conversion import convert
+from aanet.engines.openvino.conversion import to_openvino
 from aanet.export.half import as_half
 from aanet.inference.description import SECTION, Description
 from aanet.models.network import StereoNetwork
 
 
 def write_openvino(network: StereoNetwork, description: Description, path: Path) -> None:
-    """Write a network, simplified for export, with its description in the model's runtime information."""
-    model = convert(network, description.size)
-    for place, name in enumerate(("left", "right")):
-        model.inputs[place].get_tensor().set_names({name})
-    for place, name in enumerate(("disparity", "confidence")):
-        model.outputs[place].get_tensor().set_names({name})
+    """Write a network, prepared by `simplify`, with its description in the model's runtime information."""
+    model = to_openvino(network, description.size)
+    for index, name in enumerate(("left", "right")):
+        model.inputs[index].get_tensor().set_names({name})
+    for index, name in enumerate(("disparity", "confidence")):
+        model.outputs[index].get_tensor().set_names({name})
     for key, value in description.properties().items():
         model.set_rt_info(value, [SECTION, key])
     if description.storage == "float16":
         _store_as_half(model)
-    # OpenVINO's own compression would also round biases and what the images are normalized with.
+    # OpenVINO's own compression would also round biases and the normalization constants.
     openvino.save_model(model, path, compress_to_fp16=False)
 
 
 def _store_as_half(model: openvino.Model) -> None:
-    """Store rounded kernels as float16, and bring them back to float32 where they are used."""
+    """Store rounded kernels as float16 and convert them to float32 where they are used."""
     for constant in model.get_ordered_ops():
         if constant.get_type_name() != "Constant" or constant.get_element_type() != openvino.Type.f32:
             continue

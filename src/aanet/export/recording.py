@@ -1,4 +1,4 @@
-"""A network as one flat graph: `torch.export`, with deformable convolutions as single nodes where wanted."""
+"""Recording a network as a graph with `torch.export`, optionally with single-node deformable convolutions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def record(
     """Return the network's `InferenceGraph` as a program with the inputs left and right.
 
     Args:
-        network: As `simplified` returns it.
-        size: The one height and width, for a batch of one; None leaves batch, height and width free, as long
-            as `free_sizes` allows the sides.
-        deform_conv: What computes deformable convolutions.
+        network: A network prepared by `simplify`.
+        size: Fixed height and width, for single images; None for a dynamic batch and dynamic sizes within
+            `dynamic_sizes`.
+        deform_conv: The implementation of deformable convolutions.
     """
-    sizes = free_sizes(network)
+    sizes = dynamic_sizes(network)
     multiple, least = sizes.multiple, sizes.minimum
     shapes = None
     if size is None:
@@ -39,45 +39,44 @@ def record(
         height, width = (Dim(name, min=least // multiple) for name in ("height", "width"))
         sides = {0: batch, 2: multiple * height, 3: multiple * width}
         shapes = (sides, sides)
-    # Free sides must all differ from each other and from 1, or they would be taken for one and the same.
+    # Dynamic dimensions must differ from each other and from 1, or the exporter would equate them.
     example = torch.rand(1, 3, *size) if size else torch.rand(2, 3, least + multiple, least + 2 * multiple)
-    with torch.no_grad(), using_deform_conv(deform_conv), without_exporters_chatter():
+    with torch.no_grad(), using_deform_conv(deform_conv), quiet_exporters():
         program = torch.export.export(
             InferenceGraph(network), (example, example.clone()), dynamic_shapes=shapes
         )
-    _forget_source_files(program)
+    _remove_stack_traces(program)
     return program
 
 
-def _forget_source_files(program: ExportedProgram) -> None:
-    """Take the paths of our files out of the program: nobody's business, and half of its size."""
+def _remove_stack_traces(program: ExportedProgram) -> None:
+    """Remove stack traces, which expose local paths and are half of the file size."""
     for module in program.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:
                 node.meta.pop("stack_trace", None)
 
 
-def free_sizes(network: StereoNetwork) -> SizeRule:
-    """The sizes of one graph for all of them; a map one pixel wide would need a graph of its own."""
+def dynamic_sizes(network: StereoNetwork) -> SizeRule:
+    """Return the sizes that a graph with dynamic sizes supports; maps of width 1 would need another graph."""
     return replace(network.sizes, minimum=network.sizes.round_up(2 * network.sizes.multiple))
 
 
-def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
-    """Return a copy with batch norms inside the convolutions before them, and nothing overwritten in place.
+def simplify(network: StereoNetwork, half: bool = False) -> StereoNetwork:
+    """Return a copy with folded batch norms and without in-place operators.
 
-    The same function with half the operators; and undoing in-place operators is what takes the exporters
-    longest.
+    Folding halves the number of operators, and exporters spend most of their time on in-place operators.
 
     Args:
-        network: Stays as it is.
-        half: Round kernels to what float16 holds.
+        network: The network, which is not changed.
+        half: Round kernels to float16 precision.
     """
     network = fold_batch_norms(network).requires_grad_(False)
     for module in network.modules():
         if isinstance(module, nn.ReLU | nn.LeakyReLU):
             module.inplace = False
         if isinstance(module, nn.Conv3d) and module.bias is None:
-            # Where there is none, onnxscript 0.7 writes one of the wrong shape.
+            # Without a bias, onnxscript 0.7 writes one of the wrong shape.
             module.bias = nn.Parameter(torch.zeros(module.out_channels), requires_grad=False)
     if half:
         round_kernels(network)
@@ -85,7 +84,7 @@ def simplified(network: StereoNetwork, half: bool = False) -> StereoNetwork:
 
 
 def deform_conv2d_node(given: DeformConvArguments) -> Tensor:
-    """A deformable convolution that stays one operator of the program, `aanet::deform_conv2d`."""
+    """Compute a deformable convolution as a single operator of the program, `aanet::deform_conv2d`."""
     assert given.bias is None, "the networks' deformable convolutions have no bias"
     output: Tensor = torch.ops.aanet.deform_conv2d(
         given.x, given.offset, given.mask, given.weight, given.stride, given.padding, given.dilation
@@ -101,15 +100,15 @@ def _deform_conv2d(
 
 
 @_deform_conv2d.register_fake
-def _shape_of_deform_conv2d(
+def _deform_conv2d_shape(
     x: Tensor, _offset: Tensor, mask: Tensor, weight: Tensor, _stride: int, _padding: int, _dilation: int
 ) -> Tensor:
     return x.new_empty(x.shape[0], weight.shape[0], mask.shape[2], mask.shape[3])
 
 
 @contextlib.contextmanager
-def without_exporters_chatter() -> Iterator[None]:
-    """Keep what torch's exporters say of their own insides, and of packages they miss, from the user."""
+def quiet_exporters() -> Iterator[None]:
+    """Suppress warnings and log messages of torch's exporters about their internals and missing packages."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""From what a user asks for to the network that is exported, and what is known of its weights."""
+"""Opening the network to export, with the origin and hints of its weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aanet.engines.factory import find_source
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.inference.hints import InferenceHints
 from aanet.io.images import read_bytes
 from aanet.models.network import StereoNetwork
@@ -16,10 +16,10 @@ from aanet.models.weights import checkpoint
 
 
 class NetworkSource(NamedTuple):
-    """A network with what is known of its weights."""
+    """A network with the origin and hints of its weights."""
 
     network: StereoNetwork
-    weights: str  # "sha256:" with the digest of their file, or "random"
+    weights: str  # "sha256:" and the digest of the file, or "random"
     hints: InferenceHints
 
 
@@ -28,12 +28,12 @@ def open_network(
     weights: str | os.PathLike[str] | None = None,
     max_disparity: int | None = None,
 ) -> NetworkSource:
-    """Return the network that a user asks for.
+    """Open a network by name or file.
 
     Args:
-        model: A network of the zoo, or the name or file of weights.
-        weights: A file or name of weights instead of the model's own, or "random".
-        max_disparity: Pixels to search; None takes what the weights were trained for.
+        model: A network of the zoo, the name of bundled weights, or a weights file.
+        weights: A weights file or the name of bundled weights to use instead, or "random".
+        max_disparity: The search range in pixels; None for that of the weights.
     """
     source = find_source(model, weights, max_disparity)
     if not isinstance(source, Path):
@@ -42,6 +42,6 @@ def open_network(
     network = stored.network(training_heads=False, max_disparity=max_disparity)
     name = network.architecture.builder
     if weights is not None and model != name:
-        raise AanetError(f"{weights} holds the network {name}, not {model}; the file says what it is.")
+        raise UnsupportedError(f"{weights} contains weights of {name}, not of {model}.")
     digest = hashlib.sha256(read_bytes(source, "a file of weights")).hexdigest()
     return NetworkSource(network, f"sha256:{digest}", stored.hints)

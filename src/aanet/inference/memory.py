@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
-import sys
 from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")
+import psutil
+
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int:
-    """Bytes of main memory that are free for this process now, as far as the system tells."""
-    if _MEMINFO.is_file():
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", _MEMINFO.read_text(), re.MULTILINE)
-        if found:
-            return min(int(found[1]) * 1024, _container_memory())
-    if sys.platform == "win32":
-        return _windows_memory()
-    # macOS does not say what is free; half of what is built in is a safe guess.
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    """Bytes of main memory left for this process: what the system has free, within a container's limit."""
+    free = int(psutil.virtual_memory().available)
+    left = _left_of_limit()
+    return free if left is None else min(free, left)
 
 
-def _container_memory() -> int:
-    """What is left of a container's limit; a very large number without one."""
+def _left_of_limit() -> int | None:
+    """Bytes left of the limit of the control group, which psutil does not know; None without a limit."""
     try:
-        limit, used = ((_CGROUP / name).read_text().strip() for name in ("memory.max", "memory.current"))
+        limit, used, details = (
+            (_CGROUP / f"memory.{name}").read_text().strip() for name in ("max", "current", "stat")
+        )
     except OSError:
-        return sys.maxsize
-    return int(limit) - int(used) if limit.isdigit() else sys.maxsize
-
-
-class _MemoryStatus(ctypes.Structure):
-    """MEMORYSTATUSEX of the Windows API."""
-
-    _fields_ = [
-        ("length", ctypes.c_ulong),
-        ("load", ctypes.c_ulong),
-        *((name, ctypes.c_ulonglong) for name in ("total", "available", "a", "b", "c", "d", "e")),
-    ]
-
-
-def _windows_memory() -> int:
-    status = _MemoryStatus()
-    status.length = ctypes.sizeof(status)
-    getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # noqa: B009 - absent elsewhere
-    return int(status.available)
+        return None
+    if not limit.isdigit():  # "max"
+        return None
+    # The kernel drops cached files before a group reaches its limit.
+    cached = re.search(r"^inactive_file (\d+)$", details, re.MULTILINE)
+    return max(int(limit) - int(used) + (int(cached[1]) if cached else 0), 0)

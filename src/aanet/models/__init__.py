@@ -1,1 +1,1 @@
-"""The networks: one place for each step from images to disparity."""
+"""The networks, with one module for each step from images to disparity."""

@@ -1,6 +1,7 @@
-"""What a network costs: parameters, multiply-accumulates under two rules, and the layers table 2 counts.
+"""Complexity of a network: parameters, multiply-accumulates under two rules, and the layer counts of table 2.
 
-Everything runs on meta tensors: shapes without numbers, so that even GC-Net takes a moment and no memory.
+Everything runs on meta tensors, which have shapes but no values, so that even GC-Net takes little time and
+no memory.
 """
 
 from __future__ import annotations
@@ -25,16 +26,18 @@ _CONVOLUTIONS = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.ConvTranspose3d, D
 
 @dataclass(frozen=True)
 class Complexity:
-    """The cost of one forward pass.
+    """The complexity of one forward pass.
 
     Attributes:
-        parameters: Weights and biases, as the network was built.
-        paper_macs: By the paper's rules (its "FLOPs"): the features of one image, no transposed 3D
-            convolutions, transposed 2D ones per output element, the sampling of deformable ones added.
-        total_macs: All that are computed: both images, every convolution, transposed ones by their input.
-        conv3d: 3D convolutions, as table 2 counts them.
-        deform_convs: Deformable convolutions.
-        csa_modules: Cross-scale aggregation modules.
+        parameters: Number of weights and biases.
+        paper_macs: Multiply-accumulates by the paper's rules (its "FLOPs"): features of one image only, no
+            transposed 3D convolutions, transposed 2D convolutions counted per output element, and the
+            sampling of deformable convolutions included.
+        total_macs: All multiply-accumulates of all convolutions on both images; transposed convolutions are
+            counted per input element.
+        conv3d: Number of 3D convolutions, as table 2 counts them.
+        deform_convs: Number of deformable convolutions.
+        csa_modules: Number of cross-scale aggregation modules.
     """
 
     parameters: int
@@ -46,7 +49,7 @@ class Complexity:
 
 
 def complexity(name: str, size: tuple[int, int] = PAPER_SIZE, max_disparity: int = 192) -> Complexity:
-    """Measure a network of the zoo, without its training heads, for one pair of this size."""
+    """Compute the complexity of a network, without training heads, for one pair of this size."""
     with torch.device("meta"):
         network = zoo.card(name).build(max_disparity, False)
     paper, total = count_macs(network, size)
@@ -61,24 +64,24 @@ def complexity(name: str, size: tuple[int, int] = PAPER_SIZE, max_disparity: int
 
 
 def size_rule(name: str) -> SizeRule:
-    """Return the image sizes that a network of the zoo takes."""
+    """Return the rule for the image sizes that a network of the zoo accepts."""
     with torch.device("meta"):
         network = zoo.card(name).build(192, False)
     return network.sizes
 
 
 def count_macs(network: StereoNetwork, size: tuple[int, int]) -> tuple[int, int]:
-    """Return the multiply-accumulates of one pair, by the paper's rules and in total, for a meta network."""
-    of_features, of_the_rest, total = 0, 0, 0
+    """Return the multiply-accumulates of a network on the meta device, by the paper's rules and in total."""
+    feature_macs, other_macs, total = 0, 0, 0
     feature_modules = set(network.features.modules())
 
     def count(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        nonlocal of_features, of_the_rest, total
+        nonlocal feature_macs, other_macs, total
         macs = _paper_macs(module, inputs[0], output)
         if module in feature_modules:
-            of_features += macs
+            feature_macs += macs
         else:
-            of_the_rest += macs
+            other_macs += macs
         total += _total_macs(module, inputs[0], output)
 
     handles = [m.register_forward_hook(count) for m in network.modules() if isinstance(m, _CONVOLUTIONS)]
@@ -88,7 +91,7 @@ def count_macs(network: StereoNetwork, size: tuple[int, int]) -> tuple[int, int]
     finally:
         for handle in handles:
             handle.remove()
-    return of_features // 2 + of_the_rest, total  # the features ran on both images
+    return feature_macs // 2 + other_macs, total  # the features ran on both images
 
 
 def _paper_macs(module: nn.Module, x: Tensor, output: Tensor) -> int:
@@ -119,9 +122,9 @@ def _area(module: nn.Conv2d | nn.Conv3d | nn.ConvTranspose2d | nn.ConvTranspose3
 
 
 def _count_conv3d(network: StereoNetwork) -> int:
-    """Count as the publications do: not a final convolution to one channel, nor those inside SGA blocks.
+    """Count 3D convolutions as table 2 does: without final one-channel convolutions and those in SGA blocks.
 
-    GC-Net's last layer is a transposed convolution to one channel, and its paper does count that one.
+    GC-Net's last layer, a transposed convolution to one channel, is counted, as in its paper.
     """
     guided = {m for block in network.modules() if isinstance(block, SemiGlobalBlock) for m in block.modules()}
     convolutions = [m for m in network.modules() if isinstance(m, nn.Conv3d | nn.ConvTranspose3d)]

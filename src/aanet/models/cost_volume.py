@@ -1,4 +1,4 @@
-"""Features → matching cost: what each network compares left and right features with."""
+"""Features → matching cost: the cost volumes of the networks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aanet.ops import concatenation_volume, correlation_volume, difference_volum
 
 
 class CorrelationPyramid(nn.Module):
-    """A correlation volume [B, D_s, H_s, W_s] per scale (eq. 2); half the candidates at each coarser one."""
+    """Correlation volumes [B, D_s, H_s, W_s] (eq. 2); each coarser scale has half the candidates."""
 
     reduction: Literal["mean", "sum"] = "mean"
 
@@ -20,18 +20,18 @@ class CorrelationPyramid(nn.Module):
         self.candidates = candidates
 
     def forward(self, left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
-        scales = zip(left, right, self.candidates, strict=False)  # coarser maps than volumes are left out
+        scales = zip(left, right, self.candidates, strict=False)  # there may be more maps than volumes
         return [correlation_volume(x, y, count, self.reduction) for x, y, count in scales]
 
 
 class CosinePyramid(CorrelationPyramid):
-    """The same for features of unit length, whose product summed over the channels is a cosine."""
+    """A correlation pyramid for features of unit length, whose product summed over channels is a cosine."""
 
     reduction = "sum"
 
 
 class DifferenceVolume(nn.Module):
-    """Left minus right features, [B, C, D, H, W], at the one scale of StereoNet."""
+    """Left minus right features, [B, C, D, H, W], at a single scale (StereoNet)."""
 
     def __init__(self, candidates: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class DifferenceVolume(nn.Module):
 
 
 class ConcatenationVolume(nn.Module):
-    """Left and right features on top of each other, [B, 2C, D, H, W], at one scale."""
+    """Left and right features concatenated along channels, [B, 2C, D, H, W], at a single scale."""
 
     def __init__(self, candidates: int) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class ConcatenationVolume(nn.Module):
 
 
 class ProjectedConcatenationVolume(ConcatenationVolume):
-    """GA-Net's volume: left and right features go through a convolution of their own before they meet."""
+    """GA-Net's volume: left and right features pass separate convolutions before concatenation."""
 
     def __init__(self, candidates: int, channels: int) -> None:
         super().__init__(candidates)

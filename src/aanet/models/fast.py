@@ -1,4 +1,4 @@
-"""The composition of `aanet_fast`: features of the left image also guide aggregation and refinement."""
+"""The network class of `aanet_fast`, in which image features also guide aggregation and refinement."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from aanet.models.network import FeaturePair, StereoNetwork
 
 
 class ContextStereoNetwork(StereoNetwork):
-    """Features of the left image guide the aggregation, and features of both images the refinement."""
+    """A network whose aggregation uses features of the left image, and whose refinement those of both."""
 
     def extract(self, left: Tensor, right: Tensor) -> FeaturePair:
-        both: FastMaps = self.features(torch.cat((left, right)))  # one pass is faster than two
+        both: FastMaps = self.features(torch.cat((left, right)))  # one batch is faster than two
         return FeaturePair(*both.split())
 
     def cost_volumes(self, features: FeaturePair) -> list[Tensor]:
@@ -30,7 +30,7 @@ class ContextStereoNetwork(StereoNetwork):
         scores: Tensor,
         features: FeaturePair,
         left: Tensor,
-        right: Tensor,  # noqa: ARG002 - its features say enough
+        right: Tensor,  # noqa: ARG002 - only its features are used
     ) -> list[Tensor]:
         refined: list[Tensor] = self.refinement(disparity, scores, features.left, features.right, left)
         return refined

@@ -1,4 +1,4 @@
-"""GA-Net (Zhang et al., CVPR 2019): a sixth part looks at the left image and guides the aggregation."""
+"""GA-Net (Zhang et al., CVPR 2019): a guidance network predicts aggregation weights from the left image."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from aanet.ops.precision import at_least_float32
 
 @dataclass
 class Guidance:
-    """What the image says about how to aggregate."""
+    """The weights of all guided aggregation layers."""
 
-    semi_global: list[Tensor]  # per SGA block [B, 4, C, 5, H/3, W/3]
-    local: list[Tensor]  # before and behind the softmin, [B, 75, H, W]
+    semi_global: list[Tensor]  # one per SGA block, [B, 4, C, 5, H/3, W/3]
+    local: list[Tensor]  # of the LGA layers before and after the softmin, [B, 75, H, W]
 
 
 class GuidanceNetwork(nn.Module):
     """Predicts the weights of all guided layers from the left image and its features.
 
-    The publications leave the depth of this part open; two convolutions before each prediction bring the
-    whole network to 4.58 M parameters, of 4.60 M published.
+    The publications do not specify the depth of this part. With two convolutions before each prediction the
+    whole network has 4.58 M parameters; the published number is 4.60 M.
     """
 
     def __init__(self, scale: int) -> None:
@@ -71,7 +71,7 @@ class GuidanceNetwork(nn.Module):
 
 
 class GuidedMaps(NamedTuple):
-    """The features of the left image, and the guidance made of them."""
+    """The features of the left image and the guidance predicted from them."""
 
     maps: list[Tensor]
     guidance: Guidance
@@ -85,7 +85,7 @@ class GuidedRegression(nn.Module):
         self.candidates = max_disparity + 1
 
     def scores(self, costs: list[Tensor], local: list[Tensor]) -> list[Tensor]:
-        """Return scores [B, D + 1, H, W], last ones first as the costs are; only those are guided."""
+        """Return scores [B, D + 1, H, W], last block first like the costs; only the last block is guided."""
         size = local[0].shape[2:]
         last, *earlier = (self._upsample(cost, size) for cost in costs)
         return [local_guided_aggregation(last, local[0]), *earlier]

@@ -1,4 +1,4 @@
-"""The two stacked hourglasses of GA-Net, which AANet+ also refines with."""
+"""The two stacked hourglasses of GA-Net's features, also used by the refinement of AANet+."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def plain_window(inputs: int, outputs: int, stride: int = 1) -> nn.Module:
 
 
 def deformable_window(inputs: int, outputs: int, stride: int = 1) -> nn.Module:
-    """A bare deformable convolution: where one stands, the published networks drop batch norm and ReLU."""
+    """A deformable convolution without batch norm and ReLU, as in the published networks."""
     return DeformConv2d(inputs, outputs, stride)
 
 
 class Merge(nn.Module):
-    """Resample `x` by two, put a skip connection of the same size beside it, and fuse both."""
+    """Resample `x` by a factor of two, concatenate a skip connection, and fuse both."""
 
     def __init__(self, resample: nn.Module, fuse: nn.Module) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ def _down(inputs: int, outputs: int, window: WindowBuilder) -> Merge:
 
 
 class StackedHourglass(nn.Module):
-    """Down to 1/16 and up again, twice; every level of the second pass sees the same level of the first.
+    """Two hourglasses down to 1/16; each level of the second has a skip connection from the first.
 
-    `strong` builds the layers at the two narrowest levels: deformable ones in GA-Net-AA and AANet+.
+    `window` builds the layers of the two coarsest levels, which are deformable in GA-Net-AA and AANet+.
     """
 
-    def __init__(self, strong: WindowBuilder) -> None:
+    def __init__(self, window: WindowBuilder) -> None:
         super().__init__()
-        builders = (plain_window, plain_window, strong, strong)
+        builders = (plain_window, plain_window, window, window)
         steps = list(zip(WIDTHS[:-1], WIDTHS[1:], builders, strict=True))
         self.down_first = nn.ModuleList(build(wide, narrow, 2) for wide, narrow, build in steps)
         self.up_first = nn.ModuleList(_up(narrow, wide) for wide, narrow, _ in reversed(steps))
@@ -61,16 +61,16 @@ class StackedHourglass(nn.Module):
         levels = [x]  # fine to coarse
         for down in self.down_first:
             levels.append(down(levels[-1]))
-        levels = self._climb(self.up_first, levels)
+        levels = self._upsample(self.up_first, levels)
         second = [levels[0]]
         for down, skip in zip(self.down_second, levels[1:], strict=True):
             second.append(down(second[-1], skip))
-        return self._climb(self.up_second, second)[0]
+        return self._upsample(self.up_second, second)[0]
 
     @staticmethod
-    def _climb(ups: nn.ModuleList, levels: list[Tensor]) -> list[Tensor]:
-        """Go from the coarsest level up, each level with its skip connection; returns fine to coarse."""
-        climbed = [levels[-1]]
+    def _upsample(ups: nn.ModuleList, levels: list[Tensor]) -> list[Tensor]:
+        """Upsample from the coarsest level with skip connections to all others; returns fine to coarse."""
+        outputs = [levels[-1]]
         for up, skip in zip(ups, reversed(levels[:-1]), strict=True):
-            climbed.append(up(climbed[-1], skip))
-        return climbed[::-1]
+            outputs.append(up(outputs[-1], skip))
+        return outputs[::-1]

@@ -1,58 +1,50 @@
-"""Starting an adaptive aggregation network so that it matches from the first step.
+"""An initialization with which adaptive aggregation networks match from the first training step.
 
-With the paper's initialization the dense 1×1 convolutions over the candidates scramble their order until the
-features match, and the features cannot learn to match while the order is scrambled: on a small budget the
-network stays at the error of a constant guess. Started as the identity, aggregation passes the correlation
-through, and learning starts from plain correlation matching.
+With the paper's initialization, dense 1×1 convolutions mix the candidates at random. The features cannot
+learn to match through such a mixture, and the mixture cannot improve before the features match; with a small
+training budget the error stays at that of a constant prediction. If the aggregation starts as the identity,
+it passes the correlation through, and training starts from plain correlation matching.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.models.aggregation import AdaptiveAggregation, CrossScaleAggregation, IntraScaleAggregation
 from aanet.models.network import StereoNetwork
 from aanet.models.refinement import ColorRefinement, WarpedRefinement
 
 
-def initialize_for_matching(network: StereoNetwork, temperature: float = 1.0) -> None:
-    """Make aggregation the identity and refinement the zero correction.
-
-    Args:
-        network: One whose aggregation is adaptive.
-        temperature: What the final scores are multiplied with: 1, or what the features were warmed up with.
-    """
+def initialize_for_matching(network: StereoNetwork) -> None:
+    """Initialize the adaptive aggregation as the identity and the refinement to correct by zero."""
     if not isinstance(network.aggregation, AdaptiveAggregation):
-        raise AanetError(
-            f"The matching initialization is for adaptive aggregation, which "
+        raise UnsupportedError(
+            "The matching initialization needs adaptive aggregation, which "
             f"{network.architecture.builder} does not have."
         )
     for module in network.modules():
         if isinstance(module, IntraScaleAggregation):
-            _silence(module.expand)
+            _zero_last_norm(module.expand)
         elif isinstance(module, CrossScaleAggregation):
             for target, paths in enumerate(module.paths):
                 assert isinstance(paths, nn.ModuleList)
                 for source, path in enumerate(paths):
                     if source != target:
-                        _silence(path)
+                        _zero_last_norm(path)
         elif isinstance(module, WarpedRefinement | ColorRefinement):
             assert module.residual.bias is not None
             nn.init.zeros_(module.residual.weight)
             nn.init.zeros_(module.residual.bias)
-    with torch.no_grad():
-        for conv in network.aggregation.scores:
-            assert isinstance(conv, nn.Conv2d)
-            assert conv.bias is not None
-            nn.init.dirac_(conv.weight)
-            conv.weight.mul_(temperature)
-            nn.init.zeros_(conv.bias)
+    for conv in network.aggregation.scores:
+        assert isinstance(conv, nn.Conv2d)
+        assert conv.bias is not None
+        nn.init.dirac_(conv.weight)
+        nn.init.zeros_(conv.bias)
 
 
-def _silence(path: nn.Module) -> None:
-    """Zero the last batch norm of a path, so that the path starts as nothing and yet learns."""
+def _zero_last_norm(path: nn.Module) -> None:
+    """Zero the last batch norm of a path, so that it starts with an output of zero but can still learn."""
     norms = [module for module in path.modules() if isinstance(module, nn.BatchNorm2d)]
     nn.init.zeros_(norms[-1].weight)
-    nn.init.zeros_(norms[-1].bias)  # already so, unless the network has been trained
+    nn.init.zeros_(norms[-1].bias)  # already zero, unless the network has been trained

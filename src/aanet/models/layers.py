@@ -1,4 +1,4 @@
-"""The few convolution blocks that several parts of the networks share."""
+"""Convolution blocks that several parts of the networks share."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from aanet.ops.conv import Conv2d
 
 LEAKY_SLOPE = 0.2
 
-# Builds the 3×3 layer of a block from (channels in, channels out, stride).
+# Builds the 3×3 layer of a block from (input channels, output channels, stride).
 WindowBuilder = Callable[[int, int, int], nn.Module]
 
 
 def relu() -> nn.Module:
-    """A ReLU that overwrites its input, which is always a fresh batch-norm output or sum here."""
+    """An in-place ReLU; its input is always the output of a batch norm, a convolution or a sum."""
     return nn.ReLU(inplace=True)
 
 
@@ -28,7 +28,7 @@ def leaky_relu() -> nn.Module:
 
 
 def conv2d(inputs: int, outputs: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> Conv2d:
-    """A convolution without bias that keeps the size, divided by its stride."""
+    """A convolution without bias, padded so that only its stride changes the size."""
     return Conv2d(inputs, outputs, kernel, stride, dilation * (kernel // 2), dilation, bias=False)
 
 
@@ -41,7 +41,7 @@ def conv_norm(
 
 
 def biased_conv(inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> nn.Conv2d:
-    """A convolution for layers without batch norm: with bias, and He initialization for a ReLU after it."""
+    """A convolution for layers without batch norm: with bias, and He initialization for a following ReLU."""
     convolution = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2)
     nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
     assert convolution.bias is not None
@@ -55,7 +55,7 @@ def conv_relu(inputs: int, outputs: int, kernel: int = 3) -> nn.Sequential:
 
 
 def zeroed(convolution: nn.Conv2d) -> nn.Conv2d:
-    """Start a convolution at zero, so that what it is added to stays as it is until it has learned."""
+    """Initialize a convolution with zeros, so that adding its output changes nothing before training."""
     nn.init.zeros_(convolution.weight)
     assert convolution.bias is not None
     nn.init.zeros_(convolution.bias)
@@ -109,13 +109,13 @@ class DeformConv2d(nn.Module):
             self.DILATION,
             groups=self.GROUPS,
         )
-        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))  # what nn.Conv2d starts with
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))  # the default of nn.Conv2d
         nn.init.zeros_(self.offset_predictor.weight)
         assert self.offset_predictor.bias is not None
         nn.init.zeros_(self.offset_predictor.bias)
 
     def predict_points(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the offsets [B, G·2·9, H, W] and weights [B, G·9, H, W] that this input asks for."""
+        """Return the offsets [B, G·2·9, H, W] and weights [B, G·9, H, W] predicted from the input."""
         offset, logits = self.offset_predictor(x).split(self.prediction_sizes, dim=1)
         return offset, 2 * torch.sigmoid(logits)
 
@@ -134,7 +134,7 @@ class DeformConv2d(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two 3×3 convolutions and a shortcut; `after` is the activation behind the sum."""
+    """Two 3×3 convolutions and a shortcut; `after` is the activation after the sum."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ def leaky_residual(channels: int, dilation: int = 1) -> ResidualBlock:
 
 
 class Bottleneck(nn.Module):
-    """1×1, 3×3 and 1×1 convolutions and a shortcut (He et al., CVPR 2016); `window` is the 3×3 one."""
+    """1×1, 3×3 and 1×1 convolutions and a shortcut (He et al., CVPR 2016); `window` is the 3×3 layer."""
 
     def __init__(self, inputs: int, width: int, outputs: int, window: nn.Module, stride: int = 1) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A stereo network: five parts, and a forward that reads like the paper's figure 2."""
+"""A stereo network: five parts and a forward pass that follows the paper's figure 2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.inference.size_rule import SizeRule
 from aanet.models.features import FeatureExtractor
 from aanet.ops.inspection import values_can_be_read
@@ -19,9 +19,9 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 def normalize(images: Tensor) -> Tensor:
-    """Bring RGB images [B, 3, H, W] in 0 … 1 to the mean and deviation all networks here are trained with."""
+    """Normalize RGB images [B, 3, H, W] in 0 … 1 by ImageNet's mean and standard deviation."""
     if not images.is_floating_point() or images.dim() < 3 or images.shape[-3] != 3:
-        raise AanetError(
+        raise InputError(
             "Images to normalize must be floating-point [B, 3, H, W] with values in 0 … 1, "
             f"but are {images.dtype} {list(images.shape)}."
         )
@@ -32,12 +32,12 @@ def normalize(images: Tensor) -> Tensor:
 
 @dataclass
 class StereoOutput:
-    """What a network returns.
+    """The output of a network.
 
     Attributes:
         disparities: Maps [B, h, w], coarse to fine, each in pixels of its own grid.
         scores: [B, D, h, w] of the finest scale, before the softmax; a high score is a good match.
-        matched: [B, h, w], the disparity regressed from these scores: the last one before refinement.
+        matched: [B, h, w], the disparity regressed from `scores`, before refinement.
     """
 
     disparities: list[Tensor]
@@ -51,7 +51,7 @@ class StereoOutput:
 
 
 class FeaturePair(NamedTuple):
-    """Features of both images: lists of maps, fine to coarse, or what else the feature extractor returns."""
+    """Features of both images, as the extractor returns them: usually lists of maps, fine to coarse."""
 
     left: Any
     right: Any
@@ -59,12 +59,12 @@ class FeaturePair(NamedTuple):
 
 @dataclass(frozen=True)
 class Architecture:
-    """How a network was made: enough to make it again."""
+    """The arguments that a network was built with; stored in checkpoints to rebuild it."""
 
     builder: str
     max_disparity: int
     training_heads: bool
-    regression: str = "soft_argmin"  # one of `REGRESSIONS`; files from before there was a choice lack it
+    regression: str = "soft_argmin"  # one of `REGRESSIONS`; absent in older files
 
 
 class StereoNetwork(nn.Module):
@@ -99,7 +99,7 @@ class StereoNetwork(nn.Module):
 
     @property
     def max_disparity(self) -> int:
-        """The number of candidates, in pixels of the image: disparities lie below it."""
+        """The search range: disparities are below this many pixels of the image."""
         return self.architecture.max_disparity
 
     def extract(self, left: Tensor, right: Tensor) -> FeaturePair:
@@ -111,24 +111,24 @@ class StereoNetwork(nn.Module):
         volumes: list[Tensor] = self.cost_volume(features.left, features.right)
         return volumes
 
-    def aggregate(self, volumes: list[Tensor], features: FeaturePair) -> list[Tensor]:  # noqa: ARG002 - for others
-        """Return the scores of the candidates, fine to coarse; some networks look at features as well."""
+    def aggregate(self, volumes: list[Tensor], features: FeaturePair) -> list[Tensor]:  # noqa: ARG002 - for subclasses
+        """Return the scores of the candidates, fine to coarse; some networks also use the features."""
         scores: list[Tensor] = self.aggregation(volumes)
         return scores
 
-    def regress(self, scores: list[Tensor], features: FeaturePair) -> list[Tensor]:  # noqa: ARG002 - for others
+    def regress(self, scores: list[Tensor], features: FeaturePair) -> list[Tensor]:  # noqa: ARG002 - for subclasses
         """Return the disparity of every scale that has scores, coarse to fine."""
         return [self.regression(volume) for volume in reversed(scores)]
 
     def refine(
         self,
         disparity: Tensor,
-        scores: Tensor,  # noqa: ARG002 - for others
-        features: FeaturePair,  # noqa: ARG002 - for others
+        scores: Tensor,  # noqa: ARG002 - for subclasses
+        features: FeaturePair,  # noqa: ARG002 - for subclasses
         left: Tensor,
         right: Tensor,
     ) -> list[Tensor]:
-        """Return what the refinement makes of the finest disparity, coarse to fine."""
+        """Return the refined disparities, coarse to fine."""
         refined: list[Tensor] = self.refinement(disparity, left, right)
         return refined
 
@@ -144,23 +144,23 @@ class StereoNetwork(nn.Module):
         return next(self.parameters()).dtype
 
     def check_inputs(self, left: Tensor, right: Tensor) -> None:
-        """Raise a plain error for anything but two finite images of one size that fits the network."""
+        """Raise an error unless the inputs are two finite images of the same, allowed size."""
         if left.shape != right.shape:
-            raise AanetError(
-                "Left and right image must have one shape, "
+            raise InputError(
+                "The left and right images must have the same shape, "
                 f"but are {list(left.shape)} and {list(right.shape)}."
             )
         if left.dim() != 4 or left.shape[1] != 3:
-            raise AanetError(f"Images must be [B, 3, H, W], but have shape {list(left.shape)}.")
+            raise InputError(f"Images must be [B, 3, H, W], but have shape {list(left.shape)}.")
         for side, image in (("left", left), ("right", right)):
             if not image.is_floating_point():
-                raise AanetError(
+                raise InputError(
                     f"The {side} image must be a normalized floating-point tensor, but is {image.dtype}."
                 )
             if image.dtype != self._dtype() and not torch.is_autocast_enabled(image.device.type):
-                raise AanetError(
+                raise InputError(
                     f"The {side} image must be {self._dtype()} like the network, but is {image.dtype}."
                 )
             if values_can_be_read(image) and not bool(torch.isfinite(image).all()):
-                raise AanetError(f"The {side} image contains values that are not finite numbers.")
+                raise InputError(f"The {side} image contains values that are not finite numbers.")
         self.sizes.check(left.shape[2], left.shape[3], self.architecture.builder)

@@ -1,17 +1,13 @@
-"""Aggregated scores → disparity (eq. 7 or its peak), and the confidence from the same distribution."""
+"""Aggregated scores → disparity (eq. 7, or over the highest peak only), and confidence."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from aanet.ops.precision import at_least_float32
 
-Regression = Literal["soft_argmin", "peak"]
-
-SHARPENING = 5.0  # how much more the peak counts than in equation 7 when it is looked for
+SHARPENING = 5.0  # factor of the scores when the highest peak is located
 
 
 def soft_argmin(scores: Tensor) -> Tensor:
@@ -21,77 +17,79 @@ def soft_argmin(scores: Tensor) -> Tensor:
         scores: [B, D, H, W].
 
     Returns:
-        [B, H, W], float32 at least, in candidates: pixels of this grid.
+        [B, H, W], at least float32, in candidates, which are pixels of this grid.
     """
     return expected_candidate(torch.softmax(at_least_float32(scores), dim=1))
 
 
-def peak_argmin(scores: Tensor, reach: int = 2) -> Tensor:
+def peak_argmin(scores: Tensor, radius: int = 2) -> Tensor:
     """Soft argmin over the highest peak of the distribution alone.
 
-    Where two surfaces meet, the distribution has two peaks and equation 7 predicts a disparity between them
-    that belongs to neither.  This one takes the higher peak, much as the sub-pixel MAP estimate of Tulyakov
-    et al. (NeurIPS 2018), but it is continuous in the scores, so that engines which round differently agree.
-    Its gradient moves the peak within the window; only a loss on the scores can teach another peak.
+    Where two surfaces meet, the distribution has two peaks, and equation 7 predicts a disparity between them
+    that belongs to neither. This function uses the higher peak, similar to the sub-pixel MAP estimate of
+    Tulyakov et al. (NeurIPS 2018), but is continuous in the scores, so that engines with different rounding
+    agree. Its gradient moves the peak within the window; only a loss on the scores can change which peak is
+    the highest.
 
     Args:
         scores: [B, D, H, W].
-        reach: Candidates that count on either side of the peak.
+        radius: Number of candidates on either side of the peak that are used.
 
     Returns:
-        [B, H, W], float32 at least, in candidates: pixels of this grid.
+        [B, H, W], at least float32, in candidates, which are pixels of this grid.
     """
     scores = at_least_float32(scores)
-    peak = soft_argmin(SHARPENING * scores.detach())  # lets the highest peak win
-    return soft_argmin(scores + _near(scores, peak, reach).log())
+    peak = soft_argmin(SHARPENING * scores.detach())
+    return soft_argmin(scores + _window_around(scores, peak, radius).log())
 
 
 def expected_candidate(probability: Tensor) -> Tensor:
     """Sum of d · p(d) over the candidates of [B, D, H, W]."""
     candidates = torch.arange(probability.shape[1], dtype=probability.dtype, device=probability.device)
-    # A product and a sum, not a matrix product: autocast would take that to half precision.
+    # A product and a sum, because autocast would compute a matrix product in half precision.
     return (probability * candidates.view(-1, 1, 1)).sum(dim=1)
 
 
-def confidence(scores: Tensor, predicted: Tensor, reach: int = 1) -> Tensor:
-    """Probability that the truth lies within `reach` candidates of the predicted one.
+def confidence(scores: Tensor, predicted: Tensor, radius: int = 1) -> Tensor:
+    """Probability that the true disparity lies within `radius` candidates of the prediction.
 
-    A prediction is only meaningful where the distribution has one peak; this is the share of the probability
-    that stands around it, and so falls where matches are ambiguous or spread out.
+    A prediction is only meaningful where the distribution has a single peak. The confidence is the
+    probability mass around the prediction, which is low where matches are ambiguous or the distribution is
+    broad.
 
     Args:
         scores: [B, D, H, W].
-        predicted: The disparity that was regressed from them, [B, H, W] in candidates.
-        reach: Candidates to count on either side of the prediction.
+        predicted: The disparity regressed from the scores, [B, H, W] in candidates.
+        radius: Number of candidates on either side of the prediction that are counted.
 
     Returns:
         [B, H, W] in 0 … 1.
     """
     probability = torch.softmax(at_least_float32(scores), dim=1)
-    return (probability * _near(probability, predicted, reach)).sum(dim=1).clamp(0, 1)
+    return (probability * _window_around(probability, predicted, radius)).sum(dim=1).clamp(0, 1)
 
 
-def probability_around(scores: Tensor, disparity: Tensor, reach: int) -> Tensor:
-    """The probabilities of the 2·reach + 1 candidates around the disparity, [B, 2·reach + 1, H, W].
+def probability_around(scores: Tensor, disparity: Tensor, radius: int) -> Tensor:
+    """The probabilities of the 2·radius + 1 candidates around the disparity, [B, 2·radius + 1, H, W].
 
-    Linear between candidates, and so continuous in the disparity; beyond the range the last one is repeated.
+    Interpolated linearly between candidates, and replicated beyond the first and last candidate.
     """
     probability = torch.softmax(at_least_float32(scores), dim=1)  # [B, D, H, W]
     lower = disparity.floor()
-    steps = torch.arange(-reach, reach + 2, device=scores.device).view(1, -1, 1, 1)
-    places = (lower.long().unsqueeze(1) + steps).clamp(0, scores.shape[1] - 1)
-    around = probability.gather(1, places)  # [B, 2·reach + 2, H, W]
+    steps = torch.arange(-radius, radius + 2, device=scores.device).view(1, -1, 1, 1)
+    candidates = (lower.long().unsqueeze(1) + steps).clamp(0, scores.shape[1] - 1)
+    around = probability.gather(1, candidates)  # [B, 2·radius + 2, H, W]
     return torch.lerp(around[:, :-1], around[:, 1:], (disparity - lower).unsqueeze(1))
 
 
-def _near(scores: Tensor, disparity: Tensor, reach: int) -> Tensor:
-    """A window over the candidates of `scores` around a disparity [B, H, W]: 1 within `reach`, else 0.
+def _window_around(scores: Tensor, disparity: Tensor, radius: int) -> Tensor:
+    """A window over the candidates of `scores` around a disparity [B, H, W]: 1 within `radius`, else 0.
 
-    Linear at its edge, so that it is continuous in the disparity.
+    It falls off linearly at its edges, so that it is continuous in the disparity.
     """
     candidates = torch.arange(scores.shape[1], dtype=scores.dtype, device=scores.device)
     distance = (candidates.view(1, -1, 1, 1) - disparity.unsqueeze(1)).abs()
-    return (reach + 1 - distance).clamp(0, 1)
+    return (radius + 1 - distance).clamp(0, 1)
 
 
 class SoftArgmin(nn.Module):

@@ -1,4 +1,4 @@
-"""The operators stereo networks need beyond PyTorch's own: plain tensors, any device, exportable."""
+"""Operators for stereo networks that PyTorch lacks: plain tensors in and out, any device, exportable."""
 
 from aanet.ops.correlation import concatenation_volume, correlation_volume, difference_volume
 from aanet.ops.deform_conv import deform_conv2d

@@ -1,8 +1,8 @@
 """Weighted sums of table rows, with a backward pass that costs as little as the forward pass.
 
 PyTorch's own gradient of `embedding_bag` adds rows one by one in a random order and takes 25 times as long as
-the forward pass.  Read the other way round it is the same operation: a row of the table is a bag of the sums
-that it went into, so its gradient is an `embedding_bag` too, once the uses are sorted by row.
+the forward pass. The gradient of a table row is itself a weighted sum, over the gradients of all bags that
+used the row, so sorting the uses by row turns the backward pass into another `embedding_bag`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ordinary convolution with a weight gradient that is fast in channels-last order on every CPU.
 
-Without AVX-512, oneDNN takes five times as long for the weight gradient of a channels-last 3×3 convolution as
-for its forward pass, and that is half of a training step. As matrix products it takes half of that.
+Without AVX-512, oneDNN's weight gradient of a channels-last 3×3 convolution takes five times as long as the
+forward pass and accounts for half of a training step. Computed as matrix products, it takes half the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aanet.ops.inspection import is_recording
 
 
 class Conv2d(nn.Conv2d):
-    """`nn.Conv2d`, with `weight_gradient` for its backward pass where that is faster."""
+    """`nn.Conv2d` that uses `weight_gradient` in its backward pass where that is faster."""
 
     def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self._keeps_size() and _gains_from_products(x, weight):
@@ -27,7 +27,7 @@ class Conv2d(nn.Conv2d):
         return plain
 
     def _keeps_size(self) -> bool:
-        """Whether this is what `weight_gradient` knows: stride 1, one group, output as large as the input."""
+        """Whether `weight_gradient` applies: stride 1, one group, output as large as the input."""
         kernel, dilation = self.kernel_size[0], self.dilation[0]
         return (
             kernel > 1
@@ -92,8 +92,9 @@ _same_conv: Any = _SameConv.apply
 def weight_gradient(x: Tensor, grad: Tensor, kernel: int, dilation: int) -> Tensor:
     """Return the gradient [Cout, Cin, k, k] of the weight, one matrix product per kernel position.
 
-    Image and gradient are padded to rows of one length, the gradient with zeros. Then the image as a kernel
-    position sees it is the flat image from some pixel on, and what wraps around a row's end meets a zero.
+    Image and gradient are zero-padded to rows of equal length. The image shifted to a kernel position is then
+    a slice of the flattened image; pixels that wrap around the end of a row are multiplied by the padding of
+    the gradient.
 
     Args:
         x: Input [B, Cin, H, W], channels-last.
@@ -103,11 +104,11 @@ def weight_gradient(x: Tensor, grad: Tensor, kernel: int, dilation: int) -> Tens
     """
     reach = dilation * (kernel // 2)
     image = F.pad(x.permute(0, 2, 3, 1), (0, 0, reach, reach, reach, reach))  # [B, H + 2r, W + 2r, Cin]
-    slopes = F.pad(grad.permute(0, 2, 3, 1), (0, 0, 0, 2 * reach, 0, 2 * reach))
+    padded_grad = F.pad(grad.permute(0, 2, 3, 1), (0, 0, 0, 2 * reach, 0, 2 * reach))
     width = image.shape[2]
-    pixels, slopes = image.flatten(0, 2), slopes.flatten(0, 2)  # [B·(H + 2r)·(W + 2r), C]
+    pixels, padded_grad = image.flatten(0, 2), padded_grad.flatten(0, 2)  # [B·(H + 2r)·(W + 2r), C]
     products = [
-        torch.mm(slopes[: len(slopes) - start].t(), pixels[start:])
+        torch.mm(padded_grad[: len(padded_grad) - start].t(), pixels[start:])
         for row in range(kernel)
         for start in (dilation * (row * width + column) for column in range(kernel))
     ]

@@ -1,7 +1,7 @@
 """Matching costs of two feature maps: correlation (eq. 2), difference and concatenation volumes.
 
-All of them compare `left(h, w)` with `right(h, w - d)` for d = 0 … D-1. A candidate outside the right image
-gets 0 everywhere, as in the published networks.
+All of them compare `left(h, w)` with `right(h, w - d)` for d = 0 … D-1. Where w - d lies outside the right
+image, the volume is 0, as in the published networks.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.ops.precision import at_least_float32, without_autocast
 
 
 def correlation_volume(
     left: Tensor, right: Tensor, candidates: int, reduction: Literal["mean", "sum"] = "mean"
 ) -> Tensor:
-    """Mean over channels of the product of the features (eq. 2), or its sum: of unit vectors a cosine.
+    """Mean over channels of the product of the features (eq. 2), or the sum, a cosine for unit vectors.
 
-    One matrix product per image row gives every left pixel times every right pixel; the wanted products lie
-    on D diagonals of it. With the right row reversed and D zeros behind it, dropping the first W-1 numbers
-    and reading on in rows that are one shorter moves those diagonals into the first D columns.
+    One matrix product per image row multiplies every left pixel with every right pixel; the products of eq. 2
+    lie on D diagonals of the result. With the right row reversed and padded with D zeros, dropping the first
+    W-1 numbers and reshaping to rows that are one shorter moves those diagonals into the first D columns.
 
     Args:
         left: [B, C, H, W].
         right: [B, C, H, W].
         candidates: D.
-        reduction: What is done over the channels.
+        reduction: How products are reduced over the channels.
 
     Returns:
-        [B, D, H, W], float32 (or float64), laid out channels-last: half precision loses matches.
+        [B, D, H, W], channels-last, in float32 or float64, because half precision degrades matching.
     """
     _check_features(left, right, candidates)
     width = left.shape[3]
@@ -56,7 +56,7 @@ def difference_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
 
 
 def concatenation_volume(left: Tensor, right: Tensor, candidates: int) -> Tensor:
-    """Left features above right features (GC-Net); returns [B, 2C, D, H, W]."""
+    """Left and right features concatenated along channels (GC-Net); returns [B, 2C, D, H, W]."""
     _check_features(left, right, candidates)
     shifted, inside = _shifted(right, candidates)
     return torch.cat((left.unsqueeze(2).expand_as(shifted) * inside, shifted * inside), dim=1)
@@ -73,13 +73,11 @@ def _shifted(right: Tensor, candidates: int) -> tuple[Tensor, Tensor]:
 
 def _check_features(left: Tensor, right: Tensor, candidates: int) -> None:
     if left.dim() != 4 or left.shape != right.shape:
-        raise AanetError(
-            "Left and right features must both be [B, C, H, W] of one shape, "
+        raise InputError(
+            "Left and right features must both be [B, C, H, W] of the same shape, "
             f"but are {list(left.shape)} and {list(right.shape)}."
         )
     if not (left.is_floating_point() and right.is_floating_point()):
-        raise AanetError(f"Features must be floating-point tensors, but are {left.dtype} and {right.dtype}.")
+        raise InputError(f"Features must be floating-point tensors, but are {left.dtype} and {right.dtype}.")
     if candidates < 1:
-        raise AanetError(
-            f"A cost volume needs at least 1 disparity candidate, but {candidates} were asked for."
-        )
+        raise InputError(f"A cost volume needs at least 1 disparity candidate, but got {candidates}.")

@@ -1,13 +1,13 @@
 """Modulated deformable convolution (eq. 4 of the paper; Zhu et al., CVPR 2019), in plain PyTorch.
 
-One definition, three ways to compute it, all with the same arguments and the same result:
+Three implementations take the same arguments and compute the same result:
 
-* `deform_conv2d_bags`: gathers the four neighbors of each sampling point as one weighted bag. Fastest
-  on a CPU and the most accurate, because coordinates are never normalized.
-* `deform_conv2d_grid`: `grid_sample`. Any device; only operators that every exchange format knows.
-* torchvision's operator, on CUDA where it is installed.
+* `deform_conv2d_bags` gathers the four neighbors of each sampling point with `embedding_bag`. It is the
+  fastest on a CPU and the most accurate, because coordinates are never normalized.
+* `deform_conv2d_grid` uses `grid_sample`. It runs on any device and exports to every exchange format.
+* torchvision's operator is used on CUDA where torchvision is installed.
 
-`deform_conv2d` takes the one that fits; `using_deform_conv` forces another, as the exporters do.
+`deform_conv2d` selects one by device; `using_deform_conv` overrides the choice, as the exporters do.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.ops.bags import weighted_bags
 from aanet.ops.inspection import is_recording
 from aanet.ops.precision import at_least_float32
 
 
 class Geometry(NamedTuple):
-    """The sizes that follow from the arguments of a deformable convolution."""
+    """Group counts and output size, derived from the arguments of a deformable convolution."""
 
     deform_groups: int  # G
     groups: int
@@ -41,7 +41,7 @@ class Geometry(NamedTuple):
 
 @dataclass(frozen=True)
 class DeformConvArguments:
-    """The arguments of `deform_conv2d`, as every implementation takes them."""
+    """The arguments of `deform_conv2d`, which every implementation takes."""
 
     x: Tensor
     offset: Tensor
@@ -53,16 +53,16 @@ class DeformConvArguments:
     dilation: int = 1
 
     def geometry(self) -> Geometry:
-        """Check the arguments against each other and return the sizes that follow from them."""
+        """Check that the arguments are consistent and return the sizes derived from them."""
         x, offset, mask, weight = self.x, self.offset, self.mask, self.weight
         stride, padding, dilation = self.stride, self.padding, self.dilation
         for name, tensor in (("input", x), ("offset", offset), ("mask", mask), ("weight", weight)):
             if tensor.dim() != 4:
-                raise AanetError(f"The {name} must have 4 dimensions, but has shape {list(tensor.shape)}.")
+                raise InputError(f"The {name} must have 4 dimensions, but has shape {list(tensor.shape)}.")
             if not tensor.is_floating_point():
-                raise AanetError(f"The {name} must be a floating-point tensor, but is {tensor.dtype}.")
+                raise InputError(f"The {name} must be a floating-point tensor, but is {tensor.dtype}.")
         if stride < 1 or padding < 0 or dilation < 1:
-            raise AanetError(
+            raise InputError(
                 "Stride and dilation must be at least 1 and padding at least 0, "
                 f"but are {stride}, {dilation} and {padding}."
             )
@@ -73,26 +73,26 @@ class DeformConvArguments:
         width = (columns + 2 * padding - dilation * (kernel_width - 1) - 1) // stride + 1
         deform_groups = mask.shape[1] // points
         if channels % weight.shape[1] or weight.shape[0] % max(channels // weight.shape[1], 1):
-            raise AanetError(
-                f"A weight of shape {list(weight.shape)} does not fit an input of {channels} channels in any "
-                "number of groups."
+            raise InputError(
+                f"A weight of shape {list(weight.shape)} does not fit an input of {channels} channels for "
+                "any number of groups."
             )
         if deform_groups == 0 or channels % deform_groups:
-            raise AanetError(
+            raise InputError(
                 f"{channels} input channels cannot be split into {deform_groups} deformable groups."
             )
         if not is_recording():
             if height < 1 or width < 1:
-                raise AanetError(
+                raise InputError(
                     f"A {kernel_height}×{kernel_width} kernel of dilation {dilation} does not fit into "
                     f"{rows}×{columns} pixels with padding {padding}."
                 )
             expected = [batch, deform_groups * points, height, width]
             if list(mask.shape) != expected:
-                raise AanetError(f"The mask must have shape {expected}, but has {list(mask.shape)}.")
+                raise InputError(f"The mask must have shape {expected}, but has {list(mask.shape)}.")
             expected[1] *= 2
             if list(offset.shape) != expected:
-                raise AanetError(f"The offset must have shape {expected}, but has {list(offset.shape)}.")
+                raise InputError(f"The offset must have shape {expected}, but has {list(offset.shape)}.")
         return Geometry(deform_groups, channels // weight.shape[1], points, height, width)
 
 
@@ -140,14 +140,14 @@ def deform_conv2d(
     arguments = DeformConvArguments(x, offset, mask, weight, bias, stride, padding, dilation)
     shape = arguments.geometry()
     if bias is not None and list(bias.shape) != [weight.shape[0]]:
-        raise AanetError(f"The bias must have shape [{weight.shape[0]}], but has {list(bias.shape)}.")
-    if x.is_meta:  # only the shape is asked for
+        raise InputError(f"The bias must have shape [{weight.shape[0]}], but has {list(bias.shape)}.")
+    if x.is_meta:  # a meta tensor has a shape but no values to compute
         return x.new_empty(x.shape[0], weight.shape[0], shape.height, shape.width)
-    implementation = _forced.get() or _fitting(x)
+    implementation = _forced.get() or _default_implementation(x)
     return implementation(arguments)
 
 
-def _fitting(x: Tensor) -> DeformConv:
+def _default_implementation(x: Tensor) -> DeformConv:
     if x.is_cuda and not is_recording():
         return _torchvision_operator() or deform_conv2d_grid
     if x.device.type == "cpu" and not is_recording():
@@ -171,10 +171,10 @@ def _sampling_points(arguments: DeformConvArguments, shape: Geometry) -> tuple[T
 
 
 def deform_conv2d_bags(arguments: DeformConvArguments) -> Tensor:
-    """See `deform_conv2d`. A sampling point is a bag of four neighbors, weighted bilinearly and by the mask.
+    """`deform_conv2d` by `embedding_bag`: each sampling point is a bag of four bilinearly weighted neighbors.
 
-    Works in channels-last order throughout: a neighbor is one contiguous row of channels, and the samples
-    lie ready for the matrix product with the kernel.
+    Tensors are channels-last throughout, so that a neighbor is one contiguous row of channels and the samples
+    need no reordering before the matrix product with the kernel.
     """
     x = arguments.x
     batch, channels, rows, columns = x.shape
@@ -195,7 +195,7 @@ def deform_conv2d_bags(arguments: DeformConvArguments) -> Tensor:
     inside = (neighbor_y >= 0) & (neighbor_y < rows) & (neighbor_x >= 0) & (neighbor_x < columns)
     bilinear = bilinear * inside
 
-    # Row of the table below that holds a neighbor: ((b·H + y)·W + x)·G + g.
+    # The row of `table` that holds a neighbor is ((b·H + y)·W + x)·G + g.
     images = torch.arange(batch, dtype=torch.int32, device=x.device).view(-1, 1, 1, 1, 1, 1) * rows
     groups = torch.arange(shape.deform_groups, dtype=torch.int32, device=x.device).view(-1, 1, 1)
     index = images + neighbor_y.clamp(0, rows - 1)
@@ -224,7 +224,7 @@ def _dense_kernel(weight: Tensor, shape: Geometry) -> Tensor:
 
 
 def deform_conv2d_grid(arguments: DeformConvArguments) -> Tensor:
-    """See `deform_conv2d`. All K sampling points of a group are one tall image for `grid_sample`."""
+    """`deform_conv2d` by `grid_sample`, with the K sampling points of a group stacked along the height."""
     x = arguments.x
     batch, channels, rows, columns = x.shape
     shape = arguments.geometry()
@@ -245,7 +245,7 @@ def deform_conv2d_grid(arguments: DeformConvArguments) -> Tensor:
 
 @functools.cache
 def _torchvision_operator() -> DeformConv | None:
-    """Torchvision's CUDA kernel, or None where torchvision is absent or does not fit the installed torch."""
+    """Torchvision's CUDA kernel, or None if torchvision is missing or does not match the installed torch."""
     try:
         from torchvision.ops import deform_conv2d as operator
     except (ImportError, RuntimeError):

@@ -1,7 +1,7 @@
 """GA-Net's two guided aggregation layers (Zhang et al., CVPR 2019), in plain PyTorch.
 
-Both take weights that a guidance network predicted for every pixel; both keep the mean of the costs, because
-those weights have an L1 norm of 1.
+Both take per-pixel weights from a guidance network. The weights have an L1 norm of 1, so that both layers
+keep costs in the same range.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 SGA_WEIGHTS = 5
 SGA_DIRECTIONS = 4
@@ -19,7 +19,7 @@ LGA_WEIGHTS = 3 * LGA_WINDOW**2
 
 
 def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
-    """Carry costs across the whole image in four directions and keep the largest (SGA).
+    """Aggregate costs across the whole image along four directions and keep the maximum (SGA).
 
     Along a direction r, with C the input and A the result:
     A(p, d) = w0·C(p, d) + w1·A(p-r, d) + w2·A(p-r, d-1) + w3·A(p-r, d+1) + w4·max_i A(p-r, i),
@@ -35,8 +35,8 @@ def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     batch, channels, _, height, width = volume.shape
     expected = [batch, SGA_DIRECTIONS, channels, SGA_WEIGHTS, height, width]
     if list(weights.shape) != expected:
-        raise AanetError(f"SGA weights must have shape {expected}, but have {list(weights.shape)}.")
-    if volume.is_meta:  # the shape is known without a thousand steps
+        raise InputError(f"SGA weights must have shape {expected}, but have {list(weights.shape)}.")
+    if volume.is_meta:  # the scan would run hundreds of steps to compute only a shape
         return torch.empty_like(volume)
     down, up, right, left = weights.unbind(dim=1)
     vertical = _scan_both_directions(volume, down, up, dim=-2)
@@ -45,14 +45,14 @@ def semi_global_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
 
 
 def _scan_both_directions(volume: Tensor, forward: Tensor, backward: Tensor, dim: int) -> Tensor:
-    """Scan along `dim` in both directions at once, the backward one as a flipped volume in the same batch."""
+    """Scan along `dim` in both directions in one batch, the backward direction on a flipped volume."""
     volumes = torch.cat((volume, volume.flip(dim)))
     result, flipped = _scan(volumes, torch.cat((forward, backward.flip(dim))), dim).chunk(2)
     return torch.maximum(result, flipped.flip(dim))
 
 
 def _scan(volume: Tensor, weights: Tensor, dim: int) -> Tensor:
-    # Per step: costs [N, C, D, M] and weights [N, C, 5, M], with M the pixels beside each other.
+    # Per step: costs [N, C, D, M] and weights [N, C, 5, M] of the M pixels of one row or column.
     results: list[Tensor] = []
     for cost, weight in zip(volume.unbind(dim), weights.unbind(dim), strict=True):
         w0, w1, w2, w3, w4 = weight.split(1, dim=2)
@@ -68,10 +68,10 @@ def _scan(volume: Tensor, weights: Tensor, dim: int) -> Tensor:
 
 
 def local_guided_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
-    """Filter with a 5×5 window of its own at every pixel, over the candidates d-1, d and d+1 (LGA).
+    """Filter every pixel with its own 5×5 weights over the candidates d-1, d and d+1 (LGA).
 
     Args:
-        volume: [B, D, H, W]; repeated beyond its borders.
+        volume: [B, D, H, W]; border values are replicated outside.
         weights: [B, 75, H, W]: for the candidates d-1, d, d+1 in turn, the window in row order.
 
     Returns:
@@ -80,15 +80,15 @@ def local_guided_aggregation(volume: Tensor, weights: Tensor) -> Tensor:
     batch, candidates, height, width = volume.shape
     expected = [batch, LGA_WEIGHTS, height, width]
     if list(weights.shape) != expected:
-        raise AanetError(f"LGA weights must have shape {expected}, but have {list(weights.shape)}.")
+        raise InputError(f"LGA weights must have shape {expected}, but have {list(weights.shape)}.")
     if volume.is_meta:
         return torch.empty_like(volume)
     radius = LGA_WINDOW // 2
     padded = F.pad(volume.unsqueeze(1), (radius,) * 4 + (1, 1), mode="replicate").squeeze(1)
     result = torch.zeros_like(volume)
     for index, weight in enumerate(weights.split(1, dim=1)):
-        step, place = divmod(index, LGA_WINDOW**2)
-        row, column = divmod(place, LGA_WINDOW)
+        step, position = divmod(index, LGA_WINDOW**2)
+        row, column = divmod(position, LGA_WINDOW)
         neighbor = padded[:, step : step + candidates, row : row + height, column : column + width]
         result = torch.addcmul(result, weight, neighbor)
     return result

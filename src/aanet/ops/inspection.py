@@ -1,4 +1,4 @@
-"""When may an operator look at the values it is given?"""
+"""Tests of whether an operator may inspect the values of its inputs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 def values_can_be_read(tensor: Tensor) -> bool:
-    """Whether a check may depend on data: not on meta tensors, nor while a graph is being recorded."""
+    """Whether a check may read the tensor's values: not on meta tensors, nor while a graph is recorded."""
     return not (tensor.is_meta or is_recording())
 
 
 def is_recording() -> bool:
-    """Whether the operators are being written into a graph (trace, export, compile) instead of only run."""
-    return torch.jit.is_tracing() or torch.compiler.is_compiling()  # exporting counts as compiling
+    """Whether operators are being recorded into a graph by tracing, export or compilation."""
+    return torch.jit.is_tracing() or torch.compiler.is_compiling()  # also true during torch.export

@@ -1,4 +1,4 @@
-"""Where half precision must not reach."""
+"""Keeping computations that need it in float32."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 def without_autocast(tensor: Tensor) -> contextlib.AbstractContextManager[object]:
-    """Switch automatic half precision off for what is computed inside the block, on the tensor's device."""
+    """Disable autocast on the tensor's device inside the block."""
     device = tensor.device.type
     if torch.amp.is_autocast_available(device):
         return torch.autocast(device, enabled=False)
-    return contextlib.nullcontext()  # the meta device, for one
+    return contextlib.nullcontext()  # devices without autocast, such as meta
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
-    """Bring half precision to float32; float64 stays."""
+    """Convert half precision to float32; float32 and float64 are unchanged."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -16,7 +16,7 @@ DARK, OVEREXPOSED = 0.08, 0.08  # shares of pairs
 
 @dataclass(frozen=True)
 class CameraEffects:
-    """The parameters of one camera; `identity()` changes nothing."""
+    """The parameters of one camera."""
 
     gain: tuple[float, float, float]
     gamma: float
@@ -27,14 +27,9 @@ class CameraEffects:
     jpeg_quality: int  # 0: none
     vertical_shift: float  # px
 
-    @staticmethod
-    def identity() -> CameraEffects:
-        """Return a camera without effects."""
-        return CameraEffects((1.0, 1.0, 1.0), 1.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0)
-
 
 def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:
-    """Draw the left camera, and a right one that differs slightly from it, sometimes strongly.
+    """Draw the left camera, and a right camera that differs slightly, sometimes strongly, from it.
 
     `brightness` is the mean of the scene, which auto-exposure moves toward middle gray.
     """
@@ -67,14 +62,14 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
 
 
 def _draw_light(rng: np.random.Generator) -> tuple[float, float]:
-    """By how much the light meter was misled (a tunnel, white walls), and gray levels of added noise.
+    """Draw an exposure error (as in a tunnel or at white walls) and noise of the amplifier in gray levels.
 
-    In the dark an amplifier makes up for some of the missing light, and amplifies its noise as well.
+    In dark scenes a camera amplifies the signal, and with it the noise.
     """
-    chance, place = rng.random(), rng.random()
+    chance, position = rng.random(), rng.random()
     if chance < DARK:
-        return float(0.04 ** (1.0 - place) * 0.5**place), float(rng.uniform(0.5, 5.0))
-    return (1.5 + 1.5 * place, 0.0) if chance < DARK + OVEREXPOSED else (1.0, 0.0)
+        return float(0.04 ** (1.0 - position) * 0.5**position), float(rng.uniform(0.5, 5.0))
+    return (1.5 + 1.5 * position, 0.0) if chance < DARK + OVEREXPOSED else (1.0, 0.0)
 
 
 def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> Image:

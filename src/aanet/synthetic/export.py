@@ -23,7 +23,7 @@ def sequence_and_frame(index: int) -> str:
 def write_pair(world: SyntheticWorld, index: int, root: Path) -> None:
     """Render pair `index` and write both images and both disparity maps under `root/FlyingThings3D`."""
     sample = world[index]
-    place = sequence_and_frame(index)
+    location = sequence_and_frame(index)
     frames, disparities = (
         root / "FlyingThings3D" / name / "TRAIN" for name in ("frames_finalpass", "disparity")
     )
@@ -31,6 +31,6 @@ def write_pair(world: SyntheticWorld, index: int, root: Path) -> None:
         ("left", sample.left, sample.disparity),
         ("right", sample.right, sample.right_disparity),
     ):
-        write_image(frames / f"{place.format(side=side)}.png", image)
+        write_image(frames / f"{location.format(side=side)}.png", image)
         if disparity is not None:
-            write_pfm(disparities / f"{place.format(side=side)}.pfm", disparity)
+            write_pfm(disparities / f"{location.format(side=side)}.pfm", disparity)

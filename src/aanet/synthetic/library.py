@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import cv2
 import numpy as np
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError
 from aanet.io.images import IMAGE_SUFFIXES, as_rgb8, read_image
 from aanet.synthetic.surfaces import Texture
 from aanet.synthetic.textures import GENERATORS
@@ -96,10 +96,10 @@ def as_texture(image: Image) -> Texture:
 def find_photographs(folder: Path) -> tuple[Path, ...]:
     """Return the image files below a folder, sorted."""
     if not folder.is_dir():
-        raise AanetError(f"Expected a folder of photographs at {folder}, but there is no such folder.")
+        raise ReadError(f"The folder of photographs {folder} does not exist.")
     found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGE_SUFFIXES)
     if not found:
-        raise AanetError(f"Expected photographs (JPEG, PNG, ...) in {folder}, but found none.")
+        raise ReadError(f"The folder {folder} contains no photographs (JPEG, PNG, ...).")
     return tuple(found)
 
 
@@ -107,7 +107,7 @@ def read_photograph(path: Path) -> Image:
     """Read a photograph as RGB, downscaled to at most `LARGEST_PHOTO`."""
     photo = as_rgb8(read_image(path))
     if min(photo.shape[:2]) < SMALLEST_PHOTO:
-        raise AanetError(
+        raise InputError(
             f"{path} is {photo.shape[0]}×{photo.shape[1]}; expected at least {SMALLEST_PHOTO} px."
         )
     scale = LARGEST_PHOTO / max(photo.shape[:2])

@@ -14,7 +14,7 @@ from aanet.synthetic.textures import hue_color
 
 PHOTOGRAPHS_PER_SCENE = 2  # decoding takes a large part of the time of a scene
 
-# Relative frequency of the textures of each kind of surface.  Walls are mostly textureless, as in real rooms.
+# Relative frequency of the textures of each kind of surface. Walls are mostly textureless, as in real rooms.
 ROLES: dict[str, dict[str, float]] = {
     "wall": {
         "plain": 6,

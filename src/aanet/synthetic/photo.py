@@ -1,7 +1,7 @@
 """Scenes cut out of photographs: natural outlines that coincide with disparity edges.
 
-The segments of a photograph become slanted or curved sheets at random depths.  Most rise from a common
-ground plane; some stay on it, so that not every image edge is a disparity edge.  Another photograph fills
+The segments of a photograph become slanted or curved sheets at random depths. Most rise from a common
+ground plane; some stay on it, so that not every image edge is a disparity edge. Another photograph fills
 the background.
 """
 

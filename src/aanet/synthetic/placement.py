@@ -26,7 +26,7 @@ OVERLAP = 0.7  # px by which sheets with a shared edge overlap, so that no gap i
 
 @dataclass(frozen=True)
 class Viewpoint:
-    """The left camera: a pinhole `height` over the floor.  World: x right, y up, z ahead, floor at y = 0."""
+    """The left pinhole camera, at `height` above the floor. World: x right, y up, z ahead, floor at y = 0."""
 
     focal: float
     cx: float
@@ -36,13 +36,13 @@ class Viewpoint:
     rotation: Matrix  # world directions (y down) to camera directions
 
     def to_camera(self, world: Points) -> Points:
-        """World points to camera coordinates, [N, 3]."""
+        """Convert world points to camera coordinates, [N, 3]."""
         down = world * (1.0, -1.0, 1.0)
         down[:, 1] += self.height
         return np.asarray(down @ self.rotation.T)
 
     def project(self, points: Points) -> Points:
-        """Camera coordinates to left pixels, [N, 2]."""
+        """Project camera coordinates to left pixels, [N, 2]."""
         pixels = self.focal * points[:, :2] / points[:, 2:]
         return np.asarray(pixels + np.array([self.cx, self.cy]))
 
@@ -209,12 +209,11 @@ def draw_mask(
 ) -> tuple[FloatMap, Matrix]:
     """Draw the coverage of a facet on its own grid; also returns the map from left pixels to that grid.
 
-    `size` is the part of the left image plane that either camera can see.  The grid has a random subpixel
+    `size` is the part of the left image plane that either camera can see. The grid has a random subpixel
     offset, so that the mask is interpolated in the left view as it is in the right one.
     """
-    step = (
-        4 if facet.blur >= 4 else 2 if facet.blur >= 2 else 1
-    )  # px of the grid; blurred masks need less detail
+    # Grid spacing in px; blurred masks need less detail.
+    step = 4 if facet.blur >= 4 else 2 if facet.blur >= 2 else 1
     margin = 2.0 + 3.0 * facet.blur
     (left, top, right, bottom), (shift_x, shift_y) = place.extent, rng.random(2).tolist()
     x0 = math.floor(_limited(left - margin, -margin, size[1] + margin)) + shift_x

@@ -1,6 +1,6 @@
 """Render both views of a scene with exact disparity and occlusion, without camera effects.
 
-Each surface is sampled in each view in closed form and composited with a z-buffer.  Color is blended by
+Each surface is sampled in each view in closed form and composited with a z-buffer. Color is blended by
 coverage, so edges are anti-aliased; the disparity is that of the frontmost surface that covers at least
 half of the pixel and is never blended.
 """
@@ -118,7 +118,7 @@ def sample_mask(surface: Surface, left_x: FloatMap, y: FloatMap) -> FloatMap:
 def _visible(scene: Scene, view: _View, other: _View, right: bool) -> Mask:
     """Whether the other camera sees the surface point of each pixel of `view`.
 
-    The point projects between two pixels of the other view.  If both show the same surface, it is visible;
+    The point projects between two pixels of the other view. If both show the same surface, it is visible;
     otherwise every surface is tested for covering that position with a larger disparity.
     """
     height, width = scene.size
@@ -163,12 +163,12 @@ def _hidden(
     edge_on = np.array([not surface.seen_by_right for surface in surfaces])
     hidden: Mask = edge_on[owner]
     disparity = disparity + NEARER
-    ask = _may_be_nearer(scene, x, y, disparity, from_right)
+    candidates = _may_be_nearer(scene, x, y, disparity, from_right)
     groups = _groups(scene)
-    ask &= (groups[owner] != groups[:, None]) & ~hidden
-    for index in np.flatnonzero(ask.any(axis=1)).tolist():
+    candidates &= (groups[owner] != groups[:, None]) & ~hidden
+    for index in np.flatnonzero(candidates.any(axis=1)).tolist():
         surface = surfaces[index]
-        (chosen,) = np.nonzero(ask[index] & ~hidden)
+        (chosen,) = np.nonzero(candidates[index] & ~hidden)
         if chosen.size == 0:
             continue
         px, py = x[chosen], y[chosen]

@@ -170,9 +170,8 @@ class SceneBuilder:
         x0, y0, x1, y1 = self._in_view(extent)
         at_middle = plane.a * (x0 + x1) / 2 + plane.b * (y0 + y1) / 2 + plane.c
         disparity = max(at_middle, 0.0) * self.rng.uniform(0.2, 0.95)
-        across, along = np.exp(
-            self.rng.uniform(np.log(0.5), np.log(4.0), 2)
-        )  # curved surfaces compress reflections
+        # Curved surfaces compress reflections.
+        across, along = np.exp(self.rng.uniform(np.log(0.5), np.log(4.0), 2))
         shift_x, shift_y = self.rng.uniform(0.0, 512.0, 2)
         matrix = np.array([[across, 0.0, shift_x], [0.0, along, shift_y], [0.0, 0.0, 1.0]])
         return Reflection(texture, matrix, float(disparity), strength)

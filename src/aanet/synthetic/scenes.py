@@ -15,16 +15,16 @@ from aanet.synthetic.props import Props
 from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.surfaces import Scene
 
-Thing = Callable[[Props, objects.At, float], list[Facet]]
-INDOORS: tuple[Thing, ...] = (
+ObjectMaker = Callable[[Props, objects.At, float], list[Facet]]
+INDOORS: tuple[ObjectMaker, ...] = (
     *(objects.crate, objects.crate, objects.table, objects.chair, objects.shelf, objects.plant),
     *(objects.pillar, objects.ball, objects.bicycle, objects.rack, objects.sticks),
 )
-OUTDOORS: tuple[Thing, ...] = (
+OUTDOORS: tuple[ObjectMaker, ...] = (
     *(objects.car, objects.car, objects.car, objects.pole, objects.pole, objects.tree, objects.tree),
     *(objects.fence, objects.hedge, objects.person, objects.bicycle, objects.crate),
 )
-ON_A_TABLE: tuple[Thing, ...] = (
+ON_A_TABLE: tuple[ObjectMaker, ...] = (
     *(objects.crate, objects.crate, objects.stack, objects.ball, objects.ball, objects.pillar),
     *(objects.pillar, objects.plant, objects.sticks, objects.rack, objects.sheet_of_paper),
 )
@@ -67,7 +67,7 @@ def _backdrop(props: Props, distance: float, material: Material) -> None:
 
 
 def _scatter(
-    props: Props, things: tuple[Thing, ...], count: int, near: float, far: float, scale: float = 1.0
+    props: Props, things: tuple[ObjectMaker, ...], count: int, near: float, far: float, scale: float = 1.0
 ) -> None:
     """Place objects at random columns and distances, fewer near ones, which would hide the rest."""
     rng, view = props.rng, props.builder.view

@@ -14,7 +14,7 @@ from aanet.typing import FloatMap, Image, Mask
 
 FAINT = np.float32(1 / 512)  # smaller weights change a pixel by less than half a gray level
 ONE_LEVEL = 0.75  # octaves of detail within a surface for which one mipmap level is used
-MOSTLY = 0.75  # share of a window inside the texture above which OpenCV's own mirroring is faster
+MOSTLY_INSIDE = 0.75  # share of a window inside the texture above which OpenCV's own mirroring is faster
 FADE = np.float32(3.0)  # a third of an octave
 DETAIL_GRID = 32
 DIMMEST, BRIGHTEST = np.float32(0.25), np.float32(1.8)  # limits of the light after falloff and curvature
@@ -142,7 +142,7 @@ def _span(cells: Mask, length: int) -> tuple[int, int]:
 def _range_of_detail(homography: Matrix, window: Window, coarsest: int) -> tuple[float, float, float]:
     """Least and most log2 of texels per pixel in the window, and that value where w = 1.
 
-    For a homography |det J| is |det H| / w³.  Where a surface is seen at a slant, texels crowd in one
+    For a homography |det J| is |det H| / w³. On slanted surfaces the density of texels is higher in one
     direction; half of that excess is added, a compromise between aliasing and blur.
     """
     (h00, h01, h02), (h10, h11, h12), (h20, h21, h22) = homography.tolist()
@@ -187,7 +187,7 @@ def _sample_level(texture: Texture, matrix: Matrix, window: Window, level: int) 
         x, y = (np.arange(n, dtype=np.float32) for n in window.size)
         x, y = x[None, :], y[:, None]
     share = 0.0 if window.across is None else share_inside(image, matrix, window.size)
-    if share > MOSTLY:
+    if share > MOSTLY_INSIDE:
         border = cv2.BORDER_REFLECT_101
         warped = cv2.warpPerspective(image, matrix, window.size, flags=_LINEAR, borderMode=border)
     else:
@@ -222,7 +222,7 @@ def mirrored_texels(
     """Map (x [h or 1, w], y [h, 1]) by a homography to a texture that repeats by mirroring.
 
     OpenCV can mirror as well, but its time grows with the number of repeats: near a horizon it took longer
-    than the rest of a view.  One period is a texture and its mirror image, so the distance from the
+    than the rest of a view. One period is a texture and its mirror image, so the distance from the
     nearest whole period, in texels, is the position within the texture.
     """
     periods = (2.0 * shape[1] - 2.0, 2.0 * shape[0] - 2.0)
@@ -230,7 +230,7 @@ def mirrored_texels(
     whole = np.asarray(bottom[0] * x + (bottom[1] * y + bottom[2]))
     near = None
     if bottom[0] or bottom[1] or bottom[2] != 1:
-        # Nothing is visible beyond the horizon; any finite position will do there.
+        # Nothing is visible beyond the horizon, where any finite position is fine.
         np.clip(whole, np.float32(1e-9), np.float32(1e9), out=whole)
         near = np.divide(np.float32(1.0), whole)
     found = []

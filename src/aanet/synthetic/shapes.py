@@ -41,8 +41,9 @@ def blob(rng: Generator, roughness: float = 0.3, points: int = 96) -> Contour:
     return np.asarray(np.stack([r * np.cos(t), r * np.sin(t)], 1) / r.max())
 
 
-def foliage(rng: Generator, points: int = 150) -> Contour:
+def foliage(rng: Generator) -> Contour:
     """A clump of leaves: a blob with a ragged outline."""
+    points = 150
     tips = rng.uniform(0.82, 1.0, points)
     tips[::2] += rng.uniform(0.05, 0.25, len(tips[::2]))
     turn = rng.normal(0.0, 0.03, points)

@@ -1,7 +1,7 @@
 """Surfaces of a stereo scene: geometry, mask, texture and shading.
 
-Everything is a function of the position (x, y) of a surface point in the *left* view.  Both views sample
-the same mask, texture and shading, and only need that left position for each of their pixels.  For a
+Everything is a function of the position (x, y) of a surface point in the *left* view. Both views sample
+the same mask, texture and shading, and only need that left position for each of their pixels. For a
 pinhole camera, a plane in space, n·P = k, is a plane in disparity, d = a x + b y + c, and the left position
 of a right pixel has a closed form; a curved surface adds a relief and needs a few Newton steps.
 """
@@ -218,7 +218,7 @@ class Surface:
     """One sheet of a scene.
 
     Sheets of one `group` form a convex body or the inside of a room: they share edges and never occlude
-    each other.  A `decal` is on the previous sheet (a picture on a wall, a shadow on the floor) and
+    each other. A `decal` is on the previous sheet (a picture on a wall, a shadow on the floor) and
     changes only the color.
     """
 

@@ -16,7 +16,7 @@ Generator = np.random.Generator
 
 
 def hue_color(rng: Generator, saturation: float = 0.5, low: float = 0.2, high: float = 0.9) -> Color:
-    """A random color in 0..1; real surfaces are seldom saturated."""
+    """Draw a color in 0..1, mostly of low saturation, as on real surfaces."""
     value = rng.uniform(low, high)
     # Earth, wood, brick and skin tones are more frequent than other hues.
     hue = rng.normal(0.07, 0.05) if rng.random() < 0.55 else rng.random()

@@ -63,14 +63,14 @@ class Window:
     def corners(self) -> list[tuple[float, float]]:
         """Left positions of the four corner pixels: top left, top right, bottom left, bottom right."""
         columns, rows = self.x1 - self.x0 - 1, self.y1 - self.y0 - 1
-        places = [(i, j) for j in (0, rows) for i in (0, columns)]
+        pixels = [(i, j) for j in (0, rows) for i in (0, columns)]
         if self.across is None:
-            return [(float(self.left_x[j, i]), float(self.y0 + j)) for i, j in places]
+            return [(float(self.left_x[j, i]), float(self.y0 + j)) for i, j in pixels]
         xx, xy, x1 = self.across
-        return [(xx * i + xy * j + x1, float(self.y0 + j)) for i, j in places]
+        return [(xx * i + xy * j + x1, float(self.y0 + j)) for i, j in pixels]
 
     def crop(self, x: int, y: int, width: int, height: int) -> Window:
-        """A part of the window, given relative to its corner."""
+        """Return a part of the window, given relative to its corner."""
         across, bent = self.across, self.bent
         if across is not None:
             across = (across[0], across[1], across[0] * x + across[1] * y + across[2])
@@ -81,7 +81,7 @@ class Window:
 
 
 def extent_of(surface: Surface, size: tuple[int, int], right: bool) -> tuple[int, int, int, int] | None:
-    """The rectangle x0, y0, x1, y1 of the view that the surface can cover; None if there is none."""
+    """Return the rectangle x0, y0, x1, y1 of the view that the surface can cover, or None."""
     if right and not surface.seen_by_right:
         return None
     x0, y0, x1, y1 = surface.right_box if right else surface.left_box
@@ -91,7 +91,7 @@ def extent_of(surface: Surface, size: tuple[int, int], right: bool) -> tuple[int
 
 
 def window_of(surface: Surface, size: tuple[int, int], right: bool) -> Window | None:
-    """The window of the view that the surface can cover; None if there is none."""
+    """Return the window of the view that the surface can cover, or None."""
     extent = extent_of(surface, size, right)
     if extent is None:
         return None

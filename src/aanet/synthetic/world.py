@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.synthetic.camera_effects import NOISE_LENGTH, draw_cameras, expose
 from aanet.synthetic.heap import keep_freed_memory
 from aanet.synthetic.library import Cache, TextureLibrary
@@ -108,12 +108,12 @@ class SyntheticWorld:
         """Draw the maximum disparity of a scene: mostly 30 to 100 px, as in real data, at most the limit."""
         limit = min(0.98 * self.max_disparity, 0.6 * self.size[1])
         middle = min(100.0, limit)
-        chance, place = rng.random(), rng.random()
+        chance, position = rng.random(), rng.random()
         if chance < 0.12:
-            return float(middle * (0.12 + 0.18 * place))
+            return float(middle * (0.12 + 0.18 * position))
         if chance < 0.82:
-            return float(middle * 0.3 ** (1.0 - place))
-        return float(limit - (limit - middle) * place**1.5)
+            return float(middle * 0.3 ** (1.0 - position))
+        return float(limit - (limit - middle) * position**1.5)
 
     def _generator(self, *key: int) -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
@@ -127,16 +127,16 @@ def _check(
     size: tuple[int, int], max_disparity: int, seed: int, length: int, weights: Mapping[str, float]
 ) -> None:
     if len(size) != 2 or min(size) < SMALLEST_SIDE:
-        raise AanetError(f"Expected a size of at least {SMALLEST_SIDE}×{SMALLEST_SIDE}, but got {size}.")
+        raise InputError(f"Expected a size of at least {SMALLEST_SIDE}×{SMALLEST_SIDE}, but got {size}.")
     least, most = MAX_DISPARITY_RANGE
     if not least <= max_disparity <= most:
-        raise AanetError(f"Expected a maximum disparity from {least} to {most}, but got {max_disparity}.")
+        raise InputError(f"Expected a maximum disparity from {least} to {most}, but got {max_disparity}.")
     if seed < 0 or length < 1:
-        raise AanetError(f"Expected a seed >= 0 and a length >= 1, but got {seed} and {length}.")
+        raise InputError(f"Expected a seed >= 0 and a length >= 1, but got {seed} and {length}.")
     unknown = sorted(set(weights) - set(SCENE_KINDS))
     if unknown:
-        raise AanetError(
-            f"Expected kinds of scene among {', '.join(SCENE_KINDS)}, but got {', '.join(unknown)}."
+        raise InputError(
+            f"Expected kinds of scenes among {', '.join(SCENE_KINDS)}, but got {', '.join(unknown)}."
         )
     if not weights or min(weights.values()) < 0 or sum(weights.values()) <= 0:
-        raise AanetError(f"Expected weights of at least zero with a sum above zero, but got {dict(weights)}.")
+        raise InputError(f"Expected non-negative weights with a positive sum, but got {dict(weights)}.")

@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from aanet.data import transforms
-from aanet.data.datasets import Mixed, PairSource, open_dataset
+from aanet.data.datasets import Mixed, PairSource, StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError, ReadError
 from aanet.synthetic import SyntheticWorld, prepare_worker
 from aanet.training.losses import Truth
 from aanet.training.recipe import AugmentationSpec, DataSpec
@@ -48,7 +48,19 @@ def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> Pa
             length=spec.length,
             kinds=spec.kinds,
         )
-    return open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
+    dataset = open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
+    if spec.pseudo_labels:
+        _require_pseudo_labels(dataset)
+    return dataset
+
+
+def _require_pseudo_labels(dataset: StereoDataset) -> None:
+    missing = [pair.pseudo for pair in dataset.pairs if not pair.pseudo.is_file()]
+    if missing:
+        raise ReadError(
+            f"{len(missing)} of {len(dataset)} pairs of {dataset.name} have no pseudo ground truth, for "
+            f"example {missing[0]}; create it with `aanet pseudo-label`."
+        )
 
 
 def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity: int) -> Mixed:
@@ -56,7 +68,7 @@ def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity
     sources = [open_source(spec, size, max_disparity) for spec in specs]
     weights = [spec.weight for spec in specs if spec.weight is not None]
     if weights and len(weights) != len(specs):
-        raise AanetError("Either every [[data]] of a mixture has a weight, or none has.")
+        raise InputError("Either all [[data]] entries of a recipe must have a weight, or none of them.")
     return Mixed(sources, weights or None)
 
 
@@ -95,7 +107,7 @@ class AugmentedPairs(Dataset["StereoSample | AanetError"]):
         except AanetError as error:
             return error
         if sample.disparity is None and sample.pseudo_disparity is None:
-            return AanetError(f"{sample.name} has no ground truth to train on.")
+            return InputError(f"{sample.name} has no ground truth to train on.")
         return self.augmentation(sample, np.random.default_rng((self.seed, epoch, index)))
 
 
@@ -178,6 +190,6 @@ def make_loader(pairs: AugmentedPairs, stream: PairStream, workers: int) -> Data
 def _start_worker(number: int) -> None:
     prepare_worker(number)
     # Both signals are often sent to the whole process group, but are meant for the training process, which
-    # writes a checkpoint and then stops its workers.  After an error it may stop them by SIGTERM and wait.
+    # writes a checkpoint and then stops its workers. After an error it may stop them by SIGTERM and wait.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda _signal, _frame: signal.alarm(STOP_GRACE_SECONDS))

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import ReadError, UnsupportedError, WriteError
 
 KEPT = 3
 PREFIX = "step-"
@@ -49,7 +49,7 @@ def save_checkpoint(folder: Path, checkpoint: TrainingState) -> Path:
         writing.rename(target)
     except (OSError, RuntimeError, SafetensorError) as error:
         # torch and safetensors report a full disk with their own exceptions.
-        raise AanetError(f"Cannot write the checkpoint {target}: {_reason(error)}.") from error
+        raise WriteError(f"Cannot write the checkpoint {target}: {_reason(error)}.") from error
     finally:
         shutil.rmtree(writing, ignore_errors=True)
     shutil.rmtree(replaced, ignore_errors=True)
@@ -81,7 +81,9 @@ def load_checkpoint(path: Path, network: str) -> TrainingState:
     try:
         facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
         if facts["network"] != network:
-            raise AanetError(f"{path} is a checkpoint of {facts['network']}; the recipe trains {network}.")
+            raise UnsupportedError(
+                f"{path} is a checkpoint of {facts['network']}; the recipe trains {network}."
+            )
         average = path / "average.safetensors"
         return TrainingState(
             network=facts["network"],
@@ -92,20 +94,19 @@ def load_checkpoint(path: Path, network: str) -> TrainingState:
             state=torch.load(path / "state.pt", weights_only=True),
         )
     except (OSError, KeyError, json.JSONDecodeError, SafetensorError, RuntimeError) as error:
-        raise AanetError(f"{path} is not a complete checkpoint: {_reason(error)}.") from error
+        raise ReadError(f"{path} is not a complete checkpoint: {_reason(error)}.") from error
     except pickle.UnpicklingError as error:
-        raise AanetError(
-            f"{path / 'state.pt'} contains objects other than tensors and plain values."
-        ) from error
+        state = path / "state.pt"
+        raise ReadError(f"{state} contains objects other than tensors and plain values.") from error
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first."""
+    """Return the checkpoints in a folder, oldest first."""
     return sorted(folder.glob(f"{PREFIX}*")) if folder.is_dir() else []
 
 
 def best_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint with the lowest validation error, or None if none was validated."""
+    """Return the checkpoint with the lowest validation error, or None if none was validated."""
     scored = [(score, path) for path in checkpoints(folder) if (score := _score(path)) is not None]
     return min(scored)[1] if scored else None
 

@@ -16,6 +16,7 @@ from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
 from aanet.engines.bf16_support import require_bf16
+from aanet.errors import UnsupportedError
 from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
@@ -27,8 +28,9 @@ from aanet.training.validation import ValidationSet
 
 
 def make_fabric(recipe: Recipe) -> Fabric:
-    """Create a Fabric for one process, or for those that `torchrun` started; checks that bf16 works."""
+    """Create a Fabric for one process, or for those that `torchrun` started; checks accelerator and bf16."""
     run = recipe.run
+    _require_accelerator(run.accelerator)
     if run.precision == "bf16-mixed" and _runs_on_cpu(run.accelerator):
         require_bf16("torch")
     if "LOCAL_WORLD_SIZE" not in os.environ:
@@ -45,6 +47,15 @@ def make_fabric(recipe: Recipe) -> Fabric:
         num_nodes=int(os.environ["WORLD_SIZE"]) // local,
         precision=run.precision,
     )
+
+
+def _require_accelerator(name: str) -> None:
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available.get(name, True):
+        raise UnsupportedError(
+            f'The recipe sets run.accelerator = "{name}", but PyTorch finds no such device on this machine; '
+            "add --set run.accelerator=auto to train on the devices that it has."
+        )
 
 
 def _runs_on_cpu(accelerator: str) -> bool:

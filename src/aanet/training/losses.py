@@ -10,7 +10,7 @@ import torch.distributed
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.ops import resize_disparity
 
 # λ of equation 9 from the coarsest prediction to the finest, by the number of predictions (section 4.1).
@@ -51,9 +51,9 @@ class PyramidLoss:
     def __call__(self, predictions: list[Tensor], truth: Truth) -> Tensor:
         """Predictions coarse to fine, each [B, h, w] in pixels of its own grid."""
         if len(predictions) not in PREDICTION_WEIGHTS:
-            raise AanetError(
-                f"The loss has published weights for {', '.join(map(str, PREDICTION_WEIGHTS))} predictions; "
-                f"the network gave {len(predictions)}."
+            raise UnsupportedError(
+                f"The pyramid loss has weights for {', '.join(map(str, PREDICTION_WEIGHTS))} predictions; "
+                f"the network has {len(predictions)}."
             )
         weights = PREDICTION_WEIGHTS[len(predictions)]
         target, supervised = supervision(truth, self.max_disparity)
@@ -93,8 +93,8 @@ class CellLoss:
     """Equation 8 for networks with convex upsampling: each prediction is compared on its own grid.
 
     A coarse prediction is compared with the ground truth at the centers of its cells: interpolation to full
-    size would penalize sharp edges.  Its losses are clamped at `CLAMP`: a larger error means a wrong peak,
-    which only the loss of the scores can correct.  The loss at full size is not clamped: at an edge higher
+    size would penalize sharp edges. Its losses are clamped at `CLAMP`: a larger error means a wrong peak,
+    which only the loss of the scores can correct. The loss at full size is not clamped: at an edge higher
     than `CLAMP`, a pixel mixed from both surfaces would have no gradient.
     """
 
@@ -123,8 +123,8 @@ def clamped_loss(prediction: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 class MatchingLoss(nn.Module):
     """Cross-entropy of raw correlation volumes, times a learned temperature, against the true disparity.
 
-    It trains features to match without any aggregation.  The soft target is on the two candidates next to the
-    true disparity.  Occluded pixels, pixels without ground truth and those whose match is outside the right
+    It trains features to match without any aggregation. The soft target is on the two candidates next to the
+    true disparity. Occluded pixels, pixels without ground truth and those whose match is outside the right
     view or the range of candidates are ignored.
     """
 
@@ -146,8 +146,8 @@ def score_loss(scores: list[Tensor], truth: Truth) -> Tensor:
     """Cross-entropy of the aggregated scores, before their soft argmin, against the true disparity.
 
     A soft argmin can have the right mean with the probability spread over two surfaces; here all of it has to
-    be on the true disparity, which learns faster and keeps edges sharp.  Occluded pixels are included:
-    aggregation has to fill them from their neighborhood.  Mean over the scales; each score is [B, D_s, h, w].
+    be on the true disparity, which learns faster and keeps edges sharp. Occluded pixels are included:
+    aggregation has to fill them from their neighborhood. Mean over the scales; each score is [B, D_s, h, w].
     """
     losses = []
     for score in scores:

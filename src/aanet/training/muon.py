@@ -1,8 +1,8 @@
 """Muon: orthogonalized momentum for kernels, AdamW for everything else.
 
-A kernel [Cout, Cin, k, k] is treated as a matrix [Cout, Cin·k·k].  Its momentum is dominated by a few
-directions; orthogonalization gives all of them the same magnitude (Jordan et al., 2024).  Updates are scaled
-to the magnitude of AdamW's (Liu et al., 2025), so learning rates carry over.  `torch.optim.Muon` accepts
+A kernel [Cout, Cin, k, k] is treated as a matrix [Cout, Cin·k·k]. Its momentum is dominated by a few
+directions; orthogonalization gives all of them the same magnitude (Jordan et al., 2024). Updates are scaled
+to the magnitude of AdamW's (Liu et al., 2025), so learning rates carry over. `torch.optim.Muon` accepts
 matrices only, not kernels.
 """
 
@@ -94,7 +94,7 @@ class Muon(torch.optim.Optimizer):
 def orthogonalize(matrices: Tensor) -> Tensor:
     """Approximate the orthogonal factors U Vᵀ of matrices U S Vᵀ: singular values end between 0.7 and 1.2.
 
-    Each iteration multiplies X by a polynomial of X Xᵀ.  All these factors are functions of the initial X Xᵀ,
+    Each iteration multiplies X by a polynomial of X Xᵀ. All these factors are functions of the initial X Xᵀ,
     which is small, so they are multiplied with one another first and with X only once.
     """
     a, b, c = COEFFICIENTS

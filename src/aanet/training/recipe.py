@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from aanet.errors import AanetError
-from aanet.models.regression import Regression
+from aanet.errors import InputError, ReadError
 from aanet.training.schema import build, closest
 
 if sys.version_info >= (3, 11):
@@ -20,16 +19,17 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
 
 Unit = Literal["epochs", "steps", "minutes"]
+Regression = Literal["soft_argmin", "peak"]
 
 
 @dataclass(frozen=True)
 class TrainedNetworkSpec:
-    """The network to train and what it starts from."""
+    """The network to train and its initial weights."""
 
     name: str
     max_disparity: int = 192
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
-    # Equation 7, or its highest peak only; default: as in `start_from`, else the network's own.
+    # Equation 7, or over the highest peak only; default: as in `start_from`, else the network's default.
     regression: Regression | None = None
     start_from: str = ""  # a weight file or the name of bundled weights; empty = from scratch
 
@@ -47,9 +47,7 @@ class DataSpec:
     size: tuple[int, int] | None = None  # height and width of a scene; default: the stage's crop
     textures: str = ""  # a folder of photographs; empty = procedural textures
     world_seed: int = 0
-    kinds: dict[str, float] | None = (
-        None  # relative frequency of each kind of scene; default: the world's own
-    )
+    kinds: dict[str, float] | None = None  # relative frequency of each kind of scene; default: the world's
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,7 @@ class StageSpec:
     factor: float = 0.5  # of the learning rate at each milestone
     warmup_steps: int = 0
     frozen_batch_norm: bool = False
-    keep_pretrained: bool = (
-        False  # whether to freeze the layers of a pretrained backbone that are slow to train
-    )
+    keep_pretrained: bool = False  # whether to freeze slow layers of a pretrained backbone
     epochs: float | None = None
     steps: int | None = None
     minutes: float | None = None
@@ -114,20 +110,20 @@ class StageSpec:
     def __post_init__(self) -> None:
         where = f"stage {self.name!r}"
         if sum(length is not None for length in (self.epochs, self.steps, self.minutes)) != 1:
-            raise AanetError(f"{where} must have exactly one of 'epochs', 'steps' and 'minutes'.")
+            raise InputError(f"{where} must have exactly one of 'epochs', 'steps' and 'minutes'.")
         if self.batch < 1 or self.accumulate < 1 or self.batch % self.accumulate:
-            raise AanetError(
+            raise InputError(
                 f"{where}: 'batch' must be a positive multiple of 'accumulate'; "
                 f"they are {self.batch} and {self.accumulate}."
             )
         if self.learning_rate <= 0:
-            raise AanetError(f"{where}: 'learning_rate' must be positive; it is {self.learning_rate}.")
+            raise InputError(f"{where}: 'learning_rate' must be positive; it is {self.learning_rate}.")
         if self.trains == "features" and self.score_weight:
-            raise AanetError(
+            raise InputError(
                 f"{where}: 'score_weight' needs aggregation scores, which 'features' alone do not have."
             )
         if (self.schedule == "milestones") != bool(self.milestones):
-            raise AanetError(f"{where}: 'milestones' and schedule = \"milestones\" need each other.")
+            raise InputError(f"{where}: 'milestones' must be given exactly if schedule = \"milestones\".")
 
     @property
     def unit(self) -> Unit:
@@ -180,9 +176,9 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if not self.stage:
-            raise AanetError("a recipe needs at least one [[stage]].")
+            raise InputError("a recipe needs at least one [[stage]].")
         if not self.data:
-            raise AanetError("a recipe needs at least one [[data]].")
+            raise InputError("a recipe needs at least one [[data]].")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for the manifest."""
@@ -204,11 +200,11 @@ def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
 def read_table(path: Path) -> dict[str, Any]:
     """Parse a recipe; `extends = "other.toml"` inherits from a recipe in the same folder."""
     if not path.is_file():
-        raise AanetError(f"There is no recipe at {path}.")
+        raise ReadError(f"There is no recipe at {path}.")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AanetError(f"{path} is not valid TOML: {error}.") from error
+        raise ReadError(f"{path} is not valid TOML: {error}.") from error
     base = table.pop("extends", None)
     return table if base is None else merge(read_table(path.parent / str(base)), table)
 
@@ -226,13 +222,13 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     """Change one value of a parsed recipe; list entries are addressed by index or by name."""
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
-        raise AanetError(f"An override must look like key=value; it is {override!r}.")
+        raise InputError(f"An override must have the form key=value; got {override!r}.")
     *parents, last = key.strip().split(".")
     target: Any = table
     for part in parents:
         target = _descend(target, part, override)
     if not isinstance(target, dict):
-        raise AanetError(f"{override!r}: {'.'.join(parents)!r} is not a table of values.")
+        raise InputError(f"{override!r}: {'.'.join(parents)!r} is not a table of values.")
     target[last] = _parse(text.strip())
 
 
@@ -246,8 +242,8 @@ def _descend(target: Any, part: str, override: str) -> Any:
         if part.isdecimal() and int(part) < len(target):
             return target[int(part)]
         numbers = [str(number) for number in range(len(target))]
-        raise AanetError(f"{override!r}: there is no entry {part!r}; {closest(part, numbers + names)}.")
-    raise AanetError(f"{override!r}: there is nothing below the value {target!r}.")
+        raise InputError(f"{override!r}: there is no entry {part!r}; {closest(part, numbers + names)}.")
+    raise InputError(f"{override!r}: {part!r} is not a key, because its parent is the value {target!r}.")
 
 
 def _parse(text: str) -> Any:

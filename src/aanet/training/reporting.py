@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
-from torch import Tensor, nn
+from torch import Tensor
 
 from aanet.training.batches import StereoBatch
 from aanet.viz import colorize_disparity
@@ -43,7 +43,7 @@ class Report:
         left = "?" if math.isnan(self.minutes_left) else f"{self.minutes_left:.0f} min"
         return (
             f"{self.stage} {self.share:4.0%}  step {self.step}  loss {self.loss:.3f}  EPE {self.epe:.2f} px  "
-            f"lr {self.learning_rate:.1e}  {self.pairs_per_second:.2f} pairs/s  {left} left"
+            f"lr {self.learning_rate:.1e}  {self.pairs_per_second:.2f} pairs/s  {left} left in stage"
         )
 
 
@@ -132,12 +132,6 @@ class Reporter:
         """Show an [H, W, 3] picture in TensorBoard."""
         if self.folder:
             self._tensorboard().add_image(name, rgb, step, dataformats="HWC")
-
-    def describe(self, manifest: dict[str, Any], network: nn.Module) -> None:
-        """Print the manifest and the size of every part of the network."""
-        self.say(json.dumps(manifest, indent=2))
-        for name, part in network.named_children():
-            self.say(f"{name}: {sum(p.numel() for p in part.parameters()) / 1e6:.3f} M parameters")
 
     def say(self, message: str) -> None:
         """Print one line."""

@@ -8,7 +8,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 T = TypeVar("T")
 
@@ -19,23 +19,23 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # any dataclass
     for key in table:
         if key not in fields:
-            raise AanetError(f"{where} has an unknown key {key!r}; {closest(key, list(fields))}.")
+            raise InputError(f"{where} has an unknown key {key!r}; {closest(key, list(fields))}.")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in table:
-            raise AanetError(f"{where} lacks the key {name!r}.")
+            raise InputError(f"{where}: the key {name!r} is missing.")
     values = {key: coerce(value, hints[key], f"{where}: {key!r}") for key, value in table.items()}
     return cls(**values)
 
 
 def closest(word: str, known: list[str]) -> str:
-    """Return a hint: the most similar known word, or all of them."""
+    """Return a hint for an unknown word: the most similar known word, or all of them."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}" if near else f"known are {', '.join(sorted(known))}"
+    return f"did you mean {near[0]!r}" if near else f"expected one of {', '.join(sorted(known))}"
 
 
 def coerce(value: Any, hint: Any, where: str) -> Any:
-    """Convert `value` to the annotated type, or raise an error that says what was expected."""
+    """Convert `value` to the annotated type, or raise an error that names the expected type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):  # an optional value: TOML has no null
         (hint,) = (argument for argument in arguments if argument is not type(None))
@@ -43,13 +43,13 @@ def coerce(value: Any, hint: Any, where: str) -> Any:
     if origin is Literal:
         if value not in arguments:
             allowed = ", ".join(repr(argument) for argument in arguments)
-            raise AanetError(f"{where} must be one of {allowed}; it is {value!r}.")
+            raise InputError(f"{where} must be one of {allowed}; it is {value!r}.")
         return value
     if origin is tuple:
         return _coerce_tuple(value, arguments, where)
     is_spec = dataclasses.is_dataclass(hint) and isinstance(hint, type)
     if (origin is dict or is_spec) and not isinstance(value, Mapping):
-        raise AanetError(f"{where} must be a table; it is {value!r}.")
+        raise InputError(f"{where} must be a table; it is {value!r}.")
     if origin is dict:
         return {key: coerce(item, arguments[1], f"{where}, {key!r}") for key, item in value.items()}
     if is_spec:
@@ -57,20 +57,20 @@ def coerce(value: Any, hint: Any, where: str) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not hint:
-        raise AanetError(f"{where} must be {_NAMES[hint]}; it is {value!r}.")
+        raise InputError(f"{where} must be {_NAMES[hint]}; it is {value!r}.")
     return value
 
 
-_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
 
 
 def _coerce_tuple(value: Any, arguments: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        raise AanetError(f"{where} must be a list; it is {value!r}.")
+        raise InputError(f"{where} must be a list; it is {value!r}.")
     if arguments[-1] is Ellipsis:
         return tuple(coerce(item, arguments[0], f"{where}, entry {i}") for i, item in enumerate(value))
     if len(value) != len(arguments):
-        raise AanetError(f"{where} must have {len(arguments)} entries; it has {len(value)}.")
+        raise InputError(f"{where} must have {len(arguments)} entries; it has {len(value)}.")
     return tuple(
         coerce(item, hint, f"{where}, entry {i}")
         for i, (item, hint) in enumerate(zip(value, arguments, strict=True))

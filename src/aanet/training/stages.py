@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.cost_volume import CorrelationPyramid
 from aanet.models.network import StereoNetwork
@@ -110,14 +110,19 @@ class StageModule(nn.Module):
         return loss, output.disparities[-1].detach().float()
 
 
-def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
-    """Make the module that a stage trains; parameters of unused parts are frozen."""
+def check_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> None:
+    """Raise an error if the network cannot be trained as the stage demands."""
     if matching_loss is None and (stage.trains != "all" or stage.matching_weight or stage.score_weight):
-        raise AanetError(
-            f"stage {stage.name!r} trains on matching costs, but the matching cost of this network is "
-            f"{type(network.cost_volume).__name__}; only the networks with adaptive aggregation have it."
+        raise UnsupportedError(
+            f"stage {stage.name!r} has a loss on correlation volumes, but the network's cost volume is a "
+            f"{type(network.cost_volume).__name__}; only networks with adaptive aggregation support it."
         )
     network.sizes.check(*stage.crop, f"The crop of stage {stage.name!r}")
+
+
+def make_stage(stage: StageSpec, network: StereoNetwork, matching_loss: MatchingLoss | None) -> StageModule:
+    """Make the module that a stage trains; parameters of unused parts are frozen."""
+    check_stage(stage, network, matching_loss)
     disparity_loss: DisparityLoss | None = PyramidLoss(network.max_disparity)
     if stage.loss == "finest":
         disparity_loss = FinestLoss(network.max_disparity)
@@ -157,7 +162,7 @@ def matching_loss_of(network: StereoNetwork) -> MatchingLoss | None:
 
 
 @torch.no_grad()
-def hand_over_temperature(network: StereoNetwork, matching_loss: MatchingLoss) -> None:
+def fold_temperature(network: StereoNetwork, matching_loss: MatchingLoss) -> None:
     """Multiply the learned temperature into the scores of an aggregation that is initialized as the identity.
 
     The features were trained under a softmax with this temperature; without it, the soft argmin of their raw

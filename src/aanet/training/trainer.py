@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError, UnsupportedError
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.synthetic.heap import keep_freed_memory
@@ -56,9 +56,12 @@ class Trainer:
         network, self.hints = environment.prepare_network(recipe)
         self.network = network.to(self.fabric.device)
         self.matching_loss = stages.matching_loss_of(self.network)
+        # All stages are checked and their data opened now, so that mistakes in late ones are found at once.
+        for stage in recipe.stage:
+            stages.check_stage(stage, self.network, self.matching_loss)
+            self._pairs_per_process(stage)
         self.average = self._new_average()
         self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
-        # All are opened now, so that missing data for a late stage is an error at the start.
         self.sources = [
             batches.open_mixture(
                 recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity
@@ -76,12 +79,12 @@ class Trainer:
         """Continue from the last checkpoint in a run's folder."""
         found = checkpoints(folder / "checkpoints")
         if not found:
-            raise AanetError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
+            raise ReadError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
         checkpoint = load_checkpoint(found[-1], self.recipe.network.name)
         try:
             self.network.load_state_dict(checkpoint.weights)
         except RuntimeError as error:
-            raise AanetError(f"{found[-1]} does not fit the network that the recipe describes.") from error
+            raise UnsupportedError(f"{found[-1]} does not fit the network of the recipe.") from error
         state = checkpoint.state
         self.step = checkpoint.step
         self.stage_index = state["stage"]
@@ -99,7 +102,7 @@ class Trainer:
 
         Args:
             stop_after: Stop, as on SIGTERM, after this number of steps over all stages.
-            steps_per_stage: Shorten every stage, to try a recipe.
+            steps_per_stage: Train at most this number of steps of every stage, to try a recipe.
 
         Returns:
             The file of exported weights; None if stopped before the end, or without a folder.
@@ -131,6 +134,7 @@ class Trainer:
     def _run_stage(self, stage: StageSpec, stop_after: int | None, steps_per_stage: int | None) -> None:
         stepper = self._set_up(stage)
         averages = Averages()
+        last = None if steps_per_stage is None else self.progress.steps + steps_per_stage
         clock = saved = validated = time.monotonic()
         while self.progress.share(stage) < 1 and not self.stopping:
             set_learning_rate(stepper.optimizer, self.progress.learning_rate(stage))
@@ -149,7 +153,7 @@ class Trainer:
                 saved = time.monotonic()
             if self.step == stop_after:
                 self._stop()
-            if self.progress.steps == steps_per_stage:
+            if self.progress.steps == last:
                 break
         self._save(stepper, math.nan if self.stopping else self._validate())
 
@@ -167,7 +171,7 @@ class Trainer:
         before = self.recipe.stage[self.stage_index - 1]
         matched_first = before.trains == "features" and self.recipe.network.initialization == "matching"
         if matched_first and self.matching_loss is not None:
-            stages.hand_over_temperature(self.network, self.matching_loss)
+            stages.fold_temperature(self.network, self.matching_loss)
         self.average = self._new_average()  # starts anew in every stage
 
     def _set_up(self, stage: StageSpec) -> Stepper:
@@ -177,18 +181,11 @@ class Trainer:
         module = stages.make_stage(stage, self.network, self.matching_loss).train()
         if stage.frozen_batch_norm:
             stages.freeze_batch_norm(module)
-        parts = stage.accumulate * self.fabric.world_size
-        if stage.batch % parts:
-            raise AanetError(
-                f"stage {stage.name!r}: {self.fabric.world_size} processes cannot share a batch of "
-                f"{stage.batch} pairs in {stage.accumulate} parts."
-            )
         source = self.sources[self.stage_index]
         self.progress.epoch_pairs = len(source)
         seed = self.recipe.seed + 1000 * self.stage_index  # a different order of pairs in every stage
-        share = batches.Share(
-            self.progress.pairs, stage.batch // parts, self.fabric.global_rank, self.fabric.world_size
-        )
+        pairs = self._pairs_per_process(stage)
+        share = batches.Share(self.progress.pairs, pairs, self.fabric.global_rank, self.fabric.world_size)
         augmentation = batches.make_augmentation(self.recipe.augmentation, stage.crop)
         loader = batches.make_loader(
             batches.AugmentedPairs(source, augmentation, seed),
@@ -202,6 +199,16 @@ class Trainer:
             self.optimizer_state = None
         return stepper
 
+    def _pairs_per_process(self, stage: StageSpec) -> int:
+        """The pairs of one forward pass in one process."""
+        parts = stage.accumulate * self.fabric.world_size
+        if stage.batch % parts:
+            raise UnsupportedError(
+                f"stage {stage.name!r}: a batch of {stage.batch} pairs cannot be split evenly into "
+                f"{stage.accumulate} parts for each of {self.fabric.world_size} processes."
+            )
+        return stage.batch // parts
+
     def _count(self, result: StepResult, stage: StageSpec) -> None:
         self.step += 1
         self.progress.steps += 1
@@ -213,7 +220,7 @@ class Trainer:
         self.skipped += 1
         self.reporter.say(f"step {self.step} skipped, its loss is not finite: {', '.join(result.names)}")
         if self.skipped >= MAX_NON_FINITE:
-            raise AanetError(
+            raise InputError(
                 f"The loss was not finite in {self.skipped} steps, the last time for "
                 f"{', '.join(result.names)}; a lower learning rate or gradient clipping may help."
             )

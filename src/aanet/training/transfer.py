@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import UnsupportedError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 
 
 def start_from(network: StereoNetwork, source: StereoNetwork) -> None:
-    """Copy all weights of `source`; training heads that it lacks stay initialized."""
+    """Copy all weights of `source`; training heads that it lacks keep their initialization."""
     wanted, given = network.architecture, source.architecture
     if wanted.builder != given.builder:
-        raise AanetError(
-            f"The weights to start from are of {given.builder}; the recipe trains {wanted.builder}."
+        raise UnsupportedError(
+            f"The initial weights are those of {given.builder}, but the recipe trains {wanted.builder}."
         )
     if wanted.max_disparity != given.max_disparity:
-        raise AanetError(
-            f"The weights to start from are for a maximum disparity of {given.max_disparity}; "
-            f"the recipe asks for {wanted.max_disparity}."
+        raise UnsupportedError(
+            f"The initial weights have a maximum disparity of {given.max_disparity}, but the recipe has "
+            f"{wanted.max_disparity}."
         )
     network.load_state_dict(network.state_dict() | source.state_dict())
 

@@ -1,4 +1,4 @@
-"""Scores on held-out pairs."""
+"""Validation of a network on held-out pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from aanet.data.datasets import PairSource
 from aanet.data.sample import StereoSample
 from aanet.engines.torch import TorchEngine
-from aanet.errors import AanetError
+from aanet.errors import InputError
 from aanet.evaluation.metrics import ErrorSums, average, error_sums
 from aanet.inference.hints import InferenceHints
 from aanet.matcher import StereoMatcher
@@ -38,7 +38,7 @@ def validate(
 ) -> dict[str, dict[str, float]]:
     """Return EPE and percentages of bad pixels over all pixels with ground truth, averaged over pairs."""
     device = str(next(network.parameters()).device)
-    matcher = StereoMatcher.with_engine(TorchEngine(network, device, hints=hints))  # as a user will run it
+    matcher = StereoMatcher.with_engine(TorchEngine(network, device, hints=hints))  # as users run it
     scores: dict[str, dict[str, float]] = {}
     for each in sets:
         count = min(each.limit or len(each.source), len(each.source))
@@ -52,7 +52,7 @@ def validate(
 def score(matcher: StereoMatcher, sample: StereoSample) -> ErrorSums:
     """Return the errors of one pair over all pixels with ground truth."""
     if sample.disparity is None:
-        raise AanetError(f"{sample.name} has no ground truth to validate on.")
+        raise InputError(f"{sample.name} has no ground truth to validate on.")
     known = sample.disparity > 0 if sample.valid is None else sample.valid
     disparity = matcher(sample.left, sample.right, inspect=False).disparity
     return error_sums(disparity, sample.disparity, known, given=np.ones_like(known))

@@ -1,1 +1,1 @@
-"""Stereo over HTTP and in a browser: one process, one port, one bounded queue in front of each matcher."""
+"""Stereo matching over HTTP and in a browser: one process, one port, and a bounded queue per matcher."""

@@ -78,7 +78,7 @@ async def disparity(
         Query(
             max_length=100,
             description="What to answer, with a suffix for another file format than the first.  "
-            f"{outputs.describe('calib', 'check=true')}.",
+            f"{'; '.join(outputs.describe('calib', 'check=true'))}.",
             json_schema_extra={"enum": list(outputs.spellings())},
             examples=["disparity.pfm"],
         ),

@@ -1,4 +1,4 @@
-"""The application: API, page and limits put together."""
+"""The ASGI application: API, page and limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from aanet.version import __version__
 from aanet.web import documentation
 from aanet.web.api import api, metrics, probes, require_token
-from aanet.web.errors import answer_in_one_shape
+from aanet.web.errors import add_error_handlers
 from aanet.web.limits import SafeHeaders, UploadLimit
 from aanet.web.page import add_page
 from aanet.web.service import Service
@@ -19,7 +19,7 @@ _LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """An ASGI application with its own matchers; the default one is open when this returns."""
+    """Create an application with its own matchers; the default one is open when this returns."""
     app = FastAPI(
         title="aanet",
         summary="Stereo matching over HTTP",
@@ -27,7 +27,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         openapi_url=f"{API_PREFIX}/openapi.json",
-        docs_url=None,  # FastAPI's pages of the document load scripts from elsewhere
+        docs_url=None,  # FastAPI's documentation pages load scripts from other servers
         redoc_url=None,
     )
     app.state.service = Service(settings)
@@ -38,9 +38,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(probes, include_in_schema=False)
     app.add_api_route("/metrics", metrics, dependencies=guard, include_in_schema=False)
     add_page(app)
-    answer_in_one_shape(app)
+    add_error_handlers(app)
     app.add_middleware(UploadLimit, max_bytes=settings.max_upload_bytes)
-    if settings.local:  # a page elsewhere cannot reach this server through a name of its own
+    if settings.local:  # protects against DNS rebinding
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL_HOSTS)
     app.add_middleware(SafeHeaders)
     return app

@@ -1,4 +1,4 @@
-"""The parts of the OpenAPI document that the code cannot say by itself."""
+"""The parts of the OpenAPI document that are not generated from the code."""
 
 from __future__ import annotations
 
@@ -10,55 +10,57 @@ from aanet.outputs import OUTPUTS
 from aanet.web.formats import Summary
 
 DESCRIPTION = """\
-A rectified pair of images in; disparity, depth in meters and a point cloud out.
+Computes disparity, depth in meters and a point cloud from a rectified pair of images.
 
     curl -F left=@left.png -F right=@right.png -o disparity.pfm \\
         "http://127.0.0.1:8000/api/v1/disparity?format=disparity.pfm"
 
-Every error is `{"code": …, "message": …}`: a word for programs and one sentence for people.
-503 has `Retry-After`: the same request may succeed then."""
+Every error is `{"code": …, "message": …}`, with a code for programs and a sentence for people.
+A response with status 503 has a `Retry-After` header, after which the same request may succeed."""
 
 
 class Problem(BaseModel):
-    """Every error."""
+    """An error response."""
 
     code: str = Field(examples=["unknown_model"])
-    message: str = Field(examples=["There is no matcher of that name here; known: aanet, sgbm."])
+    message: str = Field(examples=["This server has no matcher of that name; it has aanet, sgbm."])
 
 
 class ModelFacts(BaseModel):
     """One matcher that the server offers."""
 
     name: str = Field(examples=["sgbm"])
-    default: bool = Field(description="Whether requests get it that name no model.")
+    default: bool = Field(description="Whether it is used for requests without a model.")
     max_disparity: int | None = Field(
-        description="Pixels it searches; null until it is first used.", examples=[192]
+        description="Search range in pixels; null until it is first used.", examples=[192]
     )
     upscale_to: int = Field(
-        description="The width that narrower images are upscaled to before matching, unless a scale "
-        "is given; 0 if they are not, and until it is first used.",
+        description="The width to which narrower images are upscaled before matching, unless a scale is "
+        "given; 0 without upscaling, and until it is first used.",
         examples=[0],
     )
-    max_upscale: float = Field(description="How many times at most.", examples=[1.5])
-    engine: str | None = Field(description="What computes it; null until it is first used.")
+    max_upscale: float = Field(description="Maximum upscaling factor.", examples=[1.5])
+    engine: str | None = Field(description="The engine that runs it; null until it is first used.")
     seconds_per_megapixel: float | None = Field(
-        description="Of late; null until it is first used.", examples=[1.9]
+        description="Running mean of the matching time; null until it is first used.", examples=[1.9]
     )
-    taken: int = Field(description="Requests that are worked on or wait.", examples=[0])
-    slots: int = Field(description="How many there can be; more are refused with 503.", examples=[9])
+    taken: int = Field(description="Number of requests that are running or waiting.", examples=[0])
+    slots: int = Field(
+        description="Maximum number of such requests; more are refused with status 503.", examples=[9]
+    )
 
 
 class ModelList(BaseModel):
-    """What `GET /models` answers, with the limits of this server."""
+    """The response of `GET /models`: the matchers and limits of this server."""
 
     models: list[ModelFacts]
     max_pixels: int = Field(examples=[8_000_000])
     max_upload_bytes: int = Field(examples=[64_000_000])
-    timeout: float = Field(description="Seconds that a request may take.", examples=[120.0])
+    timeout: float = Field(description="Maximum duration of a request in seconds.", examples=[120.0])
 
 
 class Status(BaseModel):
-    """How the server is."""
+    """The state of the server."""
 
     status: str = Field(examples=["ok"])
 
@@ -78,11 +80,14 @@ REQUEST_BODY: dict[str, Any] = {
                         **_BINARY,
                         "description": "PNG, JPEG, TIFF, WebP, BMP, PPM or PGM; 8 or 16 bits.",
                     },
-                    "right": {**_BINARY, "description": "Of the same size; rows of both images correspond."},
+                    "right": {
+                        **_BINARY,
+                        "description": "The right image of a rectified pair, of the same size.",
+                    },
                     "calib": {
                         **_BINARY,
-                        "description": "KITTI, Middlebury, an OpenCV FileStorage (raw pairs are rectified) "
-                        "or our JSON.  Gives meters.",
+                        "description": "A calibration, for depth in meters: KITTI, Middlebury, an OpenCV "
+                        "FileStorage (raw pairs are rectified) or aanet's JSON.",
                     },
                 },
             },
@@ -102,14 +107,14 @@ def _header(description: str, example: str, kind: str = "string") -> dict[str, A
 
 _ANSWER_HEADERS = {
     "Aanet-Model": _header("The network.", "sgbm"),
-    "Aanet-Engine": _header("What computed it.", "OpenCV 5.0.0, SGBM"),
-    "Aanet-Warnings": _header("JSON list of plain sentences.", "[]"),
-    "Aanet-Camera": _header("JSON of the camera, or null.", "null"),
+    "Aanet-Engine": _header("The engine that ran it.", "OpenCV 5.0.0, SGBM"),
+    "Aanet-Warnings": _header("JSON list of warnings about the pair and the result.", "[]"),
+    "Aanet-Camera": _header("The camera as JSON, or null.", "null"),
     "Server-Timing": _header(
-        "Milliseconds in the queue, and for decoding, matching and encoding.",
+        "Time in the queue and for decoding, matching and encoding, in milliseconds.",
         "queue;dur=0.1, decode;dur=9.2, match;dur=812.0, encode;dur=14.1",
     ),
-    "Content-Disposition": _header("A name for the file.", 'attachment; filename="disparity.png"'),
+    "Content-Disposition": _header("The name of the file.", 'attachment; filename="disparity.png"'),
 }
 _SUMMARY_EXAMPLE = {
     "model": "sgbm",
@@ -140,27 +145,31 @@ _PROBLEMS = {
     401: (
         "The token is missing or wrong.",
         "unauthorized",
-        "This server wants a token (Authorization: Bearer …).",
+        "This server requires a token (Authorization: Bearer …).",
     ),
     408: ("The upload took too long.", "too_slow", "The upload took longer than 120 seconds."),
     413: (
         "Too many bytes or pixels.",
         "too_many_pixels",
-        "The left image has more than the 8 megapixels that this server takes; send a smaller one.",
+        "The left image has more than 8 megapixels, the limit of this server; send a smaller image.",
     ),
-    415: ("Not a form, or a file of another kind.", "not_an_image", "The left image is none by its content."),
+    415: (
+        "The request is not a form, or a file has the wrong type.",
+        "not_an_image",
+        "The left file is not a supported image (PNG, JPEG, TIFF, WEBP, BMP, PPM).",
+    ),
     422: (
-        "Cannot be used: a parameter, the sizes, the calibration, the model.",
+        "A parameter, the model, the image sizes or the calibration cannot be used.",
         "unknown_model",
-        "There is no matcher of that name here; known: aanet, sgbm.",
+        "This server has no matcher of that name; it has aanet, sgbm.",
     ),
-    500: ("A mistake of ours.", "internal", "Something went wrong inside the server; its log says what."),
-    503: ("All slots are taken, or time is up.", "full", "All 9 slots of this matcher are taken."),
+    500: ("An internal error.", "internal", "An internal error occurred; see the server's log."),
+    503: ("All slots are taken, or the request timed out.", "full", "All 9 slots of this matcher are taken."),
 }
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error responses of an operation."""
+    """Return the error responses of an operation."""
     described: dict[int | str, dict[str, Any]] = {}
     for status in statuses:
         description, code, message = _PROBLEMS[status]
@@ -176,12 +185,12 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def responses() -> dict[int | str, dict[str, Any]]:
-    """All responses of `POST /disparity`."""
+    """Return all responses of `POST /disparity`."""
     types = {each.media_type for output in OUTPUTS.values() for each in output.types}
     content: dict[str, Any] = {kind: {"schema": _BINARY} for kind in sorted(types - {"application/json"})}
     content["application/json"] = {"example": _SUMMARY_EXAMPLE}
     success = {
-        "description": "The result in the asked format.",
+        "description": "The result in the requested format.",
         "model": Summary,
         "headers": _ANSWER_HEADERS,
         "content": content,

@@ -1,4 +1,4 @@
-"""The one shape of every error response: a code for programs and one plain sentence for people."""
+"""Error responses, which all have the same form: a code for programs and a sentence for people."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from aanet.errors import AanetError, MissingExtraError, WriteError
+
 log = logging.getLogger("aanet.web")
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class ServiceError(Exception):
-    """A request that cannot be answered as asked; never carries a path or a traceback."""
+    """An error response; its message never contains a path or a traceback."""
 
     def __init__(
         self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
@@ -26,23 +28,36 @@ class ServiceError(Exception):
         self.headers = dict(headers or {})
 
     def response(self) -> JSONResponse:
-        """The response that says so."""
+        """Return the HTTP response."""
         content = {"code": self.code, "message": self.message}
         return JSONResponse(content, self.status, headers=self.headers)
 
 
 def busy(code: str, message: str, retry_after: int) -> ServiceError:
-    """503: the same request may succeed in `retry_after` seconds."""
+    """Return a 503: the same request may succeed in `retry_after` seconds."""
     return ServiceError(503, code, message, {"Retry-After": str(retry_after)})
 
 
 def unusable(code: str, message: str) -> ServiceError:
-    """422: what was sent can be read, but not used."""
+    """Return a 422: the request was understood but cannot be processed."""
     return ServiceError(422, code, message)
 
 
-def answer_in_one_shape(app: FastAPI) -> None:
-    """Give every error of the application, also those of the framework, the same shape."""
+def internal() -> ServiceError:
+    """Return a 500; the details are only in the server's log."""
+    return ServiceError(500, "internal", "An internal error occurred; see the server's log.")
+
+
+def refused(code: str, error: AanetError) -> ServiceError:
+    """Return the response to an error of the package: 422, or 500 if no other request would avoid it."""
+    if isinstance(error, MissingExtraError | WriteError):
+        log.error("the server is not set up correctly", exc_info=error)
+        return internal()
+    return unusable(code, str(error))
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Give all errors of the application and of the framework the same form."""
 
     @app.exception_handler(ServiceError)
     async def _service(_: Request, error: ServiceError) -> JSONResponse:
@@ -59,10 +74,9 @@ def answer_in_one_shape(app: FastAPI) -> None:
         first = error.errors()[0]
         name = first["loc"][-1]
         reason = str(first["msg"]).replace("Input", "it", 1)
-        return unusable("wrong_parameter", f"The parameter {name} has a wrong value: {reason}.").response()
+        return unusable("wrong_parameter", f"The parameter {name} has an invalid value: {reason}.").response()
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        message = "Something went wrong inside the server; its log says what."
-        return ServiceError(500, "internal", message).response()
+        return internal().response()

@@ -1,4 +1,4 @@
-"""From a result to the bytes of a response."""
+"""Encoding results as response bodies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from aanet import outputs
 from aanet.errors import AanetError, InputError
 from aanet.result import StereoResult
-from aanet.web.errors import unusable
+from aanet.web.errors import refused, unusable
 
 
 class Spread(BaseModel):
-    """The known values of a map."""
+    """The range of the known values of a map."""
 
     minimum: float
     median: float
@@ -34,7 +34,7 @@ class Camera(BaseModel):
 
 
 class Summary(BaseModel):
-    """What `format=summary` answers: `StereoResult.summary`."""
+    """The response with `format=summary`: `StereoResult.summary`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,15 +42,15 @@ class Summary(BaseModel):
     engine: str
     width: int
     height: int
-    seconds: float = Field(description="What matching took, without decoding and encoding.")
-    warnings: list[str] = Field(description="Sentences about what probably spoils the result.")
-    notes: list[str] = Field(description="Sentences about how the images are stored: gray, 16 bits, alpha.")
+    seconds: float = Field(description="Matching time, without decoding and encoding.")
+    warnings: list[str] = Field(description="Warnings about the pair and the result.")
+    notes: list[str] = Field(description="How the images are stored: gray, 16 bits, alpha.")
     disparity_px: Spread | None
     depth_m: Spread | None = Field(description="Null without a calibration.")
     mean_confidence: float
     occluded_share: float | None = Field(description="Null unless check=true.")
     camera: Camera | None = Field(
-        description="Of the images as matched: after rectification, if there was any."
+        description="The camera of the matched images, after rectification if there was any."
     )
 
 
@@ -63,26 +63,26 @@ class Encoded(NamedTuple):
 
 
 def require_possible(wanted: str, has_camera: bool, check: bool) -> None:
-    """Refuse at once what would fail after the matching."""
+    """Refuse a format that would fail after the matching."""
     needs = outputs.find(wanted).output.needs
     if needs == "camera" and not has_camera:
-        raise unusable("needs_calibration", f"format={wanted} needs the part calib.")
+        raise unusable("needs_calibration", f"format={wanted} needs a calibration (the part calib).")
     if needs == "check" and not check:
         raise unusable("needs_check", f"format={wanted} needs check=true.")
 
 
 def require_known(wanted: str) -> None:
-    """Refuse what is not in the table of outputs."""
+    """Refuse a format that is not in the table of outputs."""
     try:
         outputs.find(wanted)
     except InputError as error:
-        raise unusable("wrong_parameter", f"The parameter format has a wrong value: {error}") from None
+        raise unusable("wrong_parameter", f"The parameter format has an invalid value: {error}") from None
 
 
 def encode(result: StereoResult, wanted: str) -> Encoded:
-    """The result in the wanted format."""
+    """Encode a result in the requested format."""
     chosen = outputs.find(wanted)
     try:
         return Encoded(outputs.encode(result, wanted), chosen.type.media_type, chosen.file_name)
     except AanetError as error:
-        raise unusable("not_in_this_format", str(error)) from None
+        raise refused("not_in_this_format", error) from None

@@ -1,4 +1,4 @@
-"""What is decided before a request reaches the application: how much it may send, and what may come back."""
+"""Middleware: the limit of the request size, and security headers of responses."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aanet.web.errors import ServiceError
 from aanet.web.settings import MEGABYTE
 
-_PATIENCE = 10.0  # seconds for the rest of an upload that is refused anyway
+_DRAIN_SECONDS = 10.0  # time limit for reading the rest of a refused upload
 
-# Scripts, styles and pictures come from this server alone, whatever a page tries.
+# Scripts, styles and images are loaded from this server only.
 _HEADERS = (
     (
         b"content-security-policy",
@@ -25,7 +25,7 @@ _HEADERS = (
 
 
 class SafeHeaders:
-    """Adds the headers that keep a browser from asking elsewhere, and from keeping results."""
+    """Adds headers that keep a browser from contacting other servers and from caching results."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -43,10 +43,10 @@ class SafeHeaders:
 
 
 class UploadLimit:
-    """Answers 413 to a request that is larger than allowed, whether or not it says so beforehand.
+    """Responds with 413 to a request that is too large, with or without a Content-Length header.
 
-    A refused upload is read to its end (up to the same limit again) and thrown away before the response is
-    sent: many clients, browsers among them, look for a response only after they have sent everything.
+    A refused upload is read to its end (up to the same limit again) and discarded before the response is
+    sent, because many clients, including browsers, read the response only after they have sent everything.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
@@ -65,14 +65,14 @@ class UploadLimit:
                 await body.discard()
             await send(message)
 
-        if _announced(scope) > self._max_bytes:
+        if _content_length(scope) > self._max_bytes:
             await _too_large(self._max_bytes).response()(scope, receive, after_body)
         else:
             await self._app(scope, body.receive, after_body)
 
 
 class _Body:
-    """Counts what is received."""
+    """Counts the received bytes of a request body."""
 
     def __init__(self, receive: Receive, max_bytes: int) -> None:
         self._receive = receive
@@ -87,13 +87,13 @@ class _Body:
         return message
 
     async def discard(self) -> None:
-        async def to_the_end() -> None:
+        async def drain() -> None:
             limit = self._received + self._max_bytes
             while not self._ended and self._received <= limit:
                 await self._next()
 
         try:
-            await asyncio.wait_for(to_the_end(), _PATIENCE)
+            await asyncio.wait_for(drain(), _DRAIN_SECONDS)
         except asyncio.TimeoutError:
             return
 
@@ -104,11 +104,11 @@ class _Body:
         return message
 
 
-def _announced(scope: Scope) -> int:
+def _content_length(scope: Scope) -> int:
     length = dict(scope["headers"]).get(b"content-length", b"0")
     return int(length) if length.isdigit() else 0
 
 
 def _too_large(max_bytes: int) -> ServiceError:
     limit = f"{max_bytes / MEGABYTE:g} MB"
-    return ServiceError(413, "too_large", f"The request is larger than the {limit} that are taken here.")
+    return ServiceError(413, "too_large", f"The request is larger than {limit}, the limit of this server.")

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes."""
+"""Metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
 class Metrics:
-    """Counters of one server, apart from those of any other in the process."""
+    """The metrics of one server, in a registry of its own."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._registry = CollectorRegistry()
         self.responses = Counter(
             "aanet_responses", "Responses to POST /disparity.", ["status"], registry=self._registry
         )
-        self.left_early = Counter(
-            "aanet_clients_left", "Clients that left before their response.", registry=self._registry
+        self.disconnects = Counter(
+            "aanet_client_disconnects",
+            "Clients that disconnected before the response.",
+            registry=self._registry,
         )
         self.match_seconds = Histogram(
             "aanet_match_seconds",
-            "Time in the matcher.",
+            "Matching time.",
             ["model"],
             buckets=_SECONDS,
             registry=self._registry,
@@ -35,19 +37,19 @@ class Metrics:
         ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
-        """The exposition format."""
+        """Return the metrics in the text exposition format."""
         return generate_latest(self._registry)
 
 
 class _Queues(Collector):
-    """How many slots are taken, read when asked."""
+    """The number of taken slots, read on each scrape."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._models = list(models)
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        taken = GaugeMetricFamily("aanet_slots_taken", "Requests at work or waiting.", labels=["model"])
+        taken = GaugeMetricFamily("aanet_slots_taken", "Running and waiting requests.", labels=["model"])
         for model in self._models:
             taken.add_metric([model.name], model.worker.taken)
         yield taken

@@ -1,4 +1,4 @@
-"""The page: our own files, and the pair that is always at hand."""
+"""The web page: its static files and the example pair."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fastapi.staticfiles import StaticFiles
 from aanet.web.errors import ServiceError
 
 STATIC = Path(__file__).resolve().parent / "static"
-_PAGE_HEADERS = {"Cache-Control": "no-cache"}  # kept, but asked for again: a new version shows at once
+_PAGE_HEADERS = {"Cache-Control": "no-cache"}  # cached, but revalidated, so that updates show at once
 
-# Windows may know .js by another type, and browsers run no module of another type.
+# The registry of Windows may map .js to another type, with which browsers refuse to run modules.
 mimetypes.add_type("text/javascript", ".js")
 
 router = APIRouter(include_in_schema=False)
@@ -30,19 +30,19 @@ def add_page(app: FastAPI) -> None:
 
 @router.get("/")
 async def index() -> Response:
-    """The page itself."""
+    """Return the page."""
     return FileResponse(STATIC / "index.html", headers=_PAGE_HEADERS)
 
 
 @router.get("/favicon.ico")
 async def favicon() -> Response:
-    """Browsers ask for it whatever the page says."""
+    """Return the icon, which browsers request at this path regardless of the page."""
     return FileResponse(STATIC / "icon.svg", headers=_PAGE_HEADERS)
 
 
 @router.get("/page/colors.json")
 def colors() -> list[list[int]]:
-    """The 256 colors of the disparity pictures, so that the page has the same as the files."""
+    """Return the 256 colors of disparity images, so that the page uses the same as the files."""
     from aanet.viz import colorize_disparity
 
     ramp = np.arange(256, dtype=np.float32)[None]
@@ -52,7 +52,7 @@ def colors() -> list[list[int]]:
 
 @router.get("/page/motorcycle/{file}")
 def motorcycle(file: str) -> Response:
-    """The Motorcycle pair of Middlebury 2014 with its camera, as files that a person might have."""
+    """Return a file of the example: the Motorcycle pair of Middlebury 2014 with its calibration."""
     files = _motorcycle_files()
     if file not in files:
         raise ServiceError(404, "not_found", "The example has left.png, right.png and calib.json.")

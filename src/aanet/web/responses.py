@@ -1,4 +1,4 @@
-"""A response that is sent in pieces, in limited time, while its slot in the queue is still held."""
+"""A response that is sent in chunks, within a deadline, while its slot in the queue is still held."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from aanet.web.formats import Encoded
 
-_PIECE = 1 << 17  # bytes; between two pieces the server waits until the client has taken the first
+_CHUNK = 1 << 17  # bytes; the server waits until the client has received a chunk before it sends the next
 
 
 class MatchResponse(Response):
-    """Frees what `held` holds when the last byte is on its way or the deadline has passed.
+    """Closes `held` when the last byte has been sent or the deadline has passed.
 
-    A client that asks for much and reads nothing thus cannot make results pile up in memory.
+    Clients that send requests but do not read the responses therefore cannot fill the memory with results.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class MatchResponse(Response):
         """See ASGI."""
         del scope, receive
         remaining = self._deadline - asyncio.get_running_loop().time()
-        # Whoever has not taken it by then is cut off: uvicorn closes a connection whose response has no end.
+        # After a timeout, uvicorn closes the connection, because the response is incomplete.
         with self._held, contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._send_pieces(send), max(remaining, 1.0))
+            await asyncio.wait_for(self._send_chunks(send), max(remaining, 1.0))
 
-    async def _send_pieces(self, send: Send) -> None:
+    async def _send_chunks(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         body = memoryview(self.body)
-        for start in range(0, len(body), _PIECE):
-            piece = bytes(body[start : start + _PIECE])
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        for start in range(0, len(body), _CHUNK):
+            chunk = bytes(body[start : start + _CHUNK])
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})

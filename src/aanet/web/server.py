@@ -1,4 +1,4 @@
-"""One process, one port: uvicorn, told how to stop."""
+"""Running the application in uvicorn with a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aanet.web.settings import Settings
 
 
 def run(settings: Settings, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until a signal comes.
+    """Serve until a signal arrives.
 
     Args:
-        settings: Limits and rights.
-        host: Address to listen at.
-        port: 0 takes a free one.
-        announce: Called with the address once requests are answered.
+        settings: Limits and access control.
+        host: The address to listen on.
+        port: The port; 0 selects a free one.
+        announce: Called with the URL once the server accepts requests.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     app = create_app(settings)
@@ -41,7 +41,7 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
 
 
 class _Server(uvicorn.Server):
-    """Finishes what runs and refuses the rest when it is told to stop."""
+    """Finishes running requests and refuses all others when it is stopped."""
 
     def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -54,7 +54,7 @@ class _Server(uvicorn.Server):
         self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn; it closes the port first, then waits for the answers that are due."""
+        """See uvicorn, which closes the port first and then waits for pending responses."""
         self._service.stop()
         await super().shutdown(sockets)
 
@@ -65,4 +65,4 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=256)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"Cannot listen at {host}, port {port}: {reason}; choose another --port.") from error
+        raise InputError(f"Cannot listen on {host}, port {port}: {reason}; choose another --port.") from error

@@ -1,4 +1,4 @@
-"""One request from arrival to response: a slot, an upload, a turn, a result, all before a deadline."""
+"""Processing of a request within a deadline: slot, upload, queue, matching and response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from aanet.errors import AanetError
-from aanet.web.errors import ServiceError, busy, unusable
+from aanet.web.errors import ServiceError, busy, refused
 from aanet.web.formats import Encoded, encode, require_possible
 from aanet.web.metrics import Metrics
 from aanet.web.models import Catalog, ServedModel
@@ -24,22 +24,22 @@ from aanet.web.settings import Settings
 from aanet.web.uploads import UploadedPair, read_pair
 from aanet.web.workers import Slot, stopping
 
-_LONGEST_RETRY = 60  # seconds
-_Done = tuple[Encoded, dict[str, str]]  # the body of a response, and its headers
+_MAX_RETRY_AFTER = 60  # seconds
+_Done = tuple[Encoded, dict[str, str]]  # body and headers of a response
 
 
 @dataclass(frozen=True)
 class MatchRequest:
-    """What a client asks for in the query."""
+    """The query parameters of a request."""
 
     format: str
     max_disparity: int | None
-    scale: float | None  # None: as suits the model
+    scale: float | None  # None for the scale that the model recommends
     check: bool
 
 
 class Service:
-    """The matchers, their queues and their counters."""
+    """The matchers with their queues and metrics."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -48,18 +48,18 @@ class Service:
         self.stopping = False
 
     def stop(self) -> None:
-        """Finish what runs, refuse the rest."""
+        """Finish running requests and refuse all others."""
         self.stopping = True
         self.catalog.close()
 
     async def match(self, request: Request, model: ServedModel, match_request: MatchRequest) -> MatchResponse:
-        """Answer one request; its slot is free again when the response is sent."""
+        """Process a request; its slot is released when the response has been sent."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         try:
             with ExitStack() as held:
                 slot = held.enter_context(model.worker.slot(_retry_after(model)))
                 pair = await self._upload(request, deadline)
-                self._require_affordable(pair, match_request)
+                self._check_limits(pair, match_request)
                 work = partial(_match, model, pair, match_request, self, time.perf_counter())
                 encoded, headers = await self._wait(request, slot, work, deadline)
                 self.metrics.responses.labels(200).inc()
@@ -68,8 +68,9 @@ class Service:
             self.metrics.responses.labels(error.status).inc()
             raise
         except ClientDisconnect:
-            self.metrics.left_early.inc()
-            raise ServiceError(499, "client_left", "The client left.") from None  # nobody reads it
+            self.metrics.disconnects.inc()
+            # Never delivered, because the connection is closed.
+            raise ServiceError(499, "disconnected", "The client disconnected.") from None
 
     async def _upload(self, request: Request, deadline: float) -> UploadedPair:
         remaining = deadline - asyncio.get_running_loop().time()
@@ -79,65 +80,66 @@ class Service:
             message = f"The upload took longer than {self.settings.timeout:g} seconds."
             raise ServiceError(408, "too_slow", message) from None
 
-    def _require_affordable(self, pair: UploadedPair, match_request: MatchRequest) -> None:
+    def _check_limits(self, pair: UploadedPair, match_request: MatchRequest) -> None:
         require_possible(match_request.format, pair.calibration is not None, match_request.check)
         pixels = pair.width * pair.height * (match_request.scale or 1.0) ** 2
         if pixels > self.settings.max_pixels:
             limit = f"{self.settings.max_pixels / 1e6:g}"
-            message = f"At that scale the images have {pixels / 1e6:.1f} megapixels; {limit} are taken here."
+            message = f"At that scale the images have {pixels / 1e6:.1f} megapixels; the limit is {limit}."
             raise ServiceError(413, "too_many_pixels", message)
 
     async def _wait(self, request: Request, slot: Slot, work: partial[_Done], deadline: float) -> _Done:
-        """Wait for the result, for the client to leave, or for the time to be up."""
+        """Wait for the result, a disconnect of the client, or the deadline."""
         task = slot.submit(work)
-        leaves = asyncio.create_task(_until_gone(request))
+        disconnect = asyncio.create_task(_wait_for_disconnect(request))
         try:
             remaining = deadline - asyncio.get_running_loop().time()
             done, _ = await asyncio.wait(
-                {task, leaves}, timeout=max(remaining, 0), return_when=asyncio.FIRST_COMPLETED
+                {task, disconnect}, timeout=max(remaining, 0), return_when=asyncio.FIRST_COMPLETED
             )
         finally:
-            leaves.cancel()
+            disconnect.cancel()
         if task in done:
             if task.cancelled():
-                raise stopping(_LONGEST_RETRY)
+                raise stopping(_MAX_RETRY_AFTER)
             return task.result()
-        if leaves in done:
+        if disconnect in done:
             raise ClientDisconnect
-        message = f"There was no result within {self.settings.timeout:g} seconds; ask later, or at scale=0.5."
-        raise busy("timeout", message, _LONGEST_RETRY)
+        message = f"No result within {self.settings.timeout:g} seconds; retry later or at scale=0.5."
+        raise busy("timeout", message, _MAX_RETRY_AFTER)
 
 
-def affordable_scale(wanted: float, pixels: int, max_pixels: int) -> float:
-    """A scale of at least 1 for an image within the limit; a narrow one may be too high to enlarge."""
-    return min(wanted, max(math.sqrt(max_pixels / pixels), 1.0))
+def affordable_scale(recommended: float, pixels: int, max_pixels: int) -> float:
+    """Limit the upscaling of an image so that it stays within `max_pixels`."""
+    return min(recommended, max(math.sqrt(max_pixels / pixels), 1.0))
 
 
-async def _until_gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _match(
-    model: ServedModel, pair: UploadedPair, asked: MatchRequest, service: Service, submitted: float
+    model: ServedModel, pair: UploadedPair, request: MatchRequest, service: Service, submitted: float
 ) -> _Done:
-    """The work itself, in the thread of the matcher."""
-    moments = [submitted, time.perf_counter()]
-    matcher = model.open_range(asked.max_disparity)
+    """Decode, match and encode a pair, in the thread of the matcher."""
+    times = [submitted, time.perf_counter()]
+    matcher = model.open_range(request.max_disparity)
+    pixels = pair.width * pair.height
     try:
         left, right = pair.decode()
-        moments.append(time.perf_counter())
-        suits = matcher.spec.hints.scale_for(pair.width)
-        scale = asked.scale or affordable_scale(suits, pair.width * pair.height, service.settings.max_pixels)
-        result = matcher(left, right, calibration=pair.calibration, scale=scale, check=asked.check)
+        times.append(time.perf_counter())
+        recommended = matcher.spec.hints.scale_for(pair.width)
+        scale = request.scale or affordable_scale(recommended, pixels, service.settings.max_pixels)
+        result = matcher(left, right, calibration=pair.calibration, scale=scale, check=request.check)
     except AanetError as error:
-        raise unusable("cannot_match", str(error)) from None
-    moments.append(time.perf_counter())
-    encoded = encode(result, asked.format)
-    moments.append(time.perf_counter())
+        raise refused("cannot_match", error) from None
+    times.append(time.perf_counter())
+    encoded = encode(result, request.format)
+    times.append(time.perf_counter())
     service.metrics.match_seconds.labels(model.name).observe(result.seconds)
-    model.learn_speed(result.seconds, round(pair.width * pair.height * scale**2) * (1 + asked.check))
-    spans = [1000 * (after - before) for before, after in pairwise(moments)]
+    model.update_speed(result.seconds, round(pixels * scale**2) * (1 + request.check))
+    spans = [1000 * (after - before) for before, after in pairwise(times)]
     names = ("queue", "decode", "match", "encode")
     return encoded, {
         "Aanet-Model": model.name,
@@ -149,6 +151,6 @@ def _match(
 
 
 def _retry_after(model: ServedModel) -> int:
-    """Seconds after which a slot will probably be free: one megapixel for everybody who waits."""
+    """Estimate the seconds until a slot is free, assuming one megapixel per request in the queue."""
     estimate = model.worker.taken * (model.seconds_per_megapixel or 1.0)
-    return min(max(math.ceil(estimate), 1), _LONGEST_RETRY)
+    return min(max(math.ceil(estimate), 1), _MAX_RETRY_AFTER)

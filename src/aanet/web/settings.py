@@ -1,4 +1,4 @@
-"""What the operator of a server decides."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and rights of a server; every one of them bounds memory or time.
+    """Models, access control and limits of a server.
 
     Attributes:
-        models: Names of bundled weights, files of weights, or "sgbm"; the first is the default.  Empty: all
+        models: Names of bundled weights, weights files, or "sgbm"; the first is the default. If empty, all
             bundled weights and SGBM.
-        token: What every request must carry (`Authorization: Bearer …`); None asks for nothing.
-        max_pixels: Of one image, times the square of the scale it is matched at.
-        max_upload_bytes: Of a whole request.
-        queue: How many requests may wait for a matcher while it works on another.
-        timeout: Seconds from the first byte of a request to the last one of its response.
-        local: Only names of this machine are accepted as the host of a request.
+        token: The token that every request must send (`Authorization: Bearer …`); None for no token.
+        max_pixels: Maximum number of pixels of an image at the scale at which it is matched.
+        max_upload_bytes: Maximum size of a request.
+        queue: Maximum number of requests that wait for a matcher while it runs another one.
+        timeout: Maximum seconds from the first byte of a request to the last byte of its response.
+        local: Whether to accept only requests whose host is this machine.
     """
 
     models: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a client sends, checked before it costs anything: size, kind and pixels by the file's own header."""
+"""Reading uploads; type and size of images are checked by their headers before anything is decoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aanet.errors import AanetError, ReadError
 from aanet.geometry.calibration import parse_calibration
 from aanet.geometry.rectification import Calibration
 from aanet.io.images import AnyImage, decode_image
-from aanet.web.errors import ServiceError, unusable
+from aanet.web.errors import ServiceError, refused, unusable
 
 IMAGE_KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "PPM")
 MAX_CALIBRATION_BYTES = 256_000
@@ -24,7 +24,7 @@ _PARTS = {"left": "left image", "right": "right image", "calib": "calibration"}
 
 @dataclass(frozen=True)
 class UploadedPair:
-    """Two encoded images of one size, and how they were taken if the client said so."""
+    """Two encoded images of the same size, with a calibration if the client sent one."""
 
     left: bytes
     right: bytes
@@ -33,7 +33,7 @@ class UploadedPair:
     calibration: Calibration | None = None
 
     def decode(self) -> tuple[AnyImage, AnyImage]:
-        """The images as they were sent."""
+        """Decode both images."""
         try:
             left, right = (
                 decode_image(data, f"The {side} image")
@@ -42,31 +42,31 @@ class UploadedPair:
         except ReadError as error:
             raise unusable("damaged_image", str(error)) from None
         if left.shape[:2] != (self.height, self.width) or right.shape[:2] != (self.height, self.width):
-            raise unusable("damaged_image", "An image has another size than its header says.")
+            raise unusable("damaged_image", "The size of an image differs from that in its header.")
         return left, right
 
 
 async def read_pair(request: Request, max_pixels: int) -> UploadedPair:
-    """Read the multipart form; every mistake in it is one sentence."""
+    """Read the multipart form of a request."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         message = "Send the images as multipart/form-data with the parts left and right."
         raise ServiceError(415, "not_multipart", message)
     try:
         async with request.form(max_files=len(_PARTS), max_fields=0) as form:
             parts = {name: await _content(name, value) for name, value in form.multi_items()}
-    except HTTPException as error:  # what Starlette makes of a form that it cannot parse
+    except HTTPException as error:  # raised by Starlette for a form that it cannot parse
         message = f"The multipart form cannot be read: {str(error.detail).rstrip('.').lower()}."
         raise ServiceError(400, "damaged_form", message) from None
     missing = [name for name in ("left", "right") if not parts.get(name)]
     if missing:
-        raise unusable("missing_image", f"The form has no file in its part {' and '.join(missing)}.")
+        raise unusable("missing_image", f"The form has no file in the part {' and '.join(missing)}.")
     size = _size("left", parts["left"], max_pixels)
     if size != _size("right", parts["right"], max_pixels):
         other = _size("right", parts["right"], max_pixels)
         raise unusable(
             "different_sizes",
-            f"The left image has {size[0]}×{size[1]} pixels, the right one {other[0]}×{other[1]}; "
-            "a rectified pair has one size.",
+            f"The left image has {size[0]}×{size[1]} pixels and the right {other[0]}×{other[1]}; both images "
+            "of a rectified pair must have the same size.",
         )
     calibration = read_calibration(parts["calib"], size) if parts.get("calib") else None
     return UploadedPair(parts["left"], parts["right"], *size, calibration)
@@ -74,14 +74,14 @@ async def read_pair(request: Request, max_pixels: int) -> UploadedPair:
 
 async def _content(name: str, value: UploadFile | str) -> bytes:
     if name not in _PARTS:
-        raise unusable("unknown_part", f"The form has a part that is not one of {', '.join(_PARTS)}.")
+        raise unusable("unknown_part", f"The form has a part other than {', '.join(_PARTS)}.")
     if isinstance(value, str):
-        raise unusable("not_a_file", f"The part {name} must be a file (with a filename), not a text.")
+        raise unusable("not_a_file", f"The part {name} must be a file (with a filename), not text.")
     return await value.read()
 
 
 def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
-    """Width and height from the header; nothing is decoded, so nothing can unfold in memory."""
+    """Read width and height from the header, without decoding, to be safe from decompression bombs."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
@@ -89,9 +89,9 @@ def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
                 width, height = header.size
     except (PIL.Image.DecompressionBombWarning, PIL.Image.DecompressionBombError):
         raise _too_large(side, max_pixels) from None
-    except Exception:  # whatever a hostile file does to the parser, it is not an image that we know
+    except Exception:  # a malicious file can raise any exception
         kinds = ", ".join(IMAGE_KINDS)
-        message = f"The {side} image is none by its content; expected {kinds}."
+        message = f"The {side} file is not a supported image ({kinds})."
         raise ServiceError(415, "not_an_image", message) from None
     if width * height > max_pixels:
         raise _too_large(side, max_pixels)
@@ -102,18 +102,18 @@ def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
 
 def _too_large(side: str, max_pixels: int) -> ServiceError:
     limit = f"{max_pixels / 1e6:g} megapixels"
-    message = f"The {side} image has more than the {limit} that this server takes; send a smaller one."
+    message = f"The {side} image has more than {limit}, the limit of this server; send a smaller image."
     return ServiceError(413, "too_many_pixels", message)
 
 
 def read_calibration(data: bytes, size: tuple[int, int]) -> Calibration:
-    """A calibration of any kind that `load_calibration` knows, for images of this width and height."""
+    """Parse a calibration in any format of `load_calibration`, for images of this width and height."""
     if len(data) > MAX_CALIBRATION_BYTES:
         limit = f"{MAX_CALIBRATION_BYTES // 1000} kB"
-        raise ServiceError(413, "calibration_too_large", f"A calibration has at most {limit}.")
+        raise ServiceError(413, "calibration_too_large", f"A calibration must not exceed {limit}.")
     try:
         return parse_calibration(data).for_size(*size)
     except AanetError as error:
-        raise unusable("wrong_calibration", str(error)) from None
-    except Exception:  # the parsers were written for honest files
+        raise refused("wrong_calibration", error) from None
+    except Exception:  # a malicious file can raise any exception
         raise unusable("wrong_calibration", "The calibration cannot be read.") from None

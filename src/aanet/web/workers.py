@@ -1,4 +1,4 @@
-"""A bounded queue in front of one thread: when it is full, requests are refused."""
+"""A thread with a bounded queue, which refuses requests when it is full."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ T = TypeVar("T")
 
 
 class Worker:
-    """One thread, one piece of work at a time, and room for `waiting` more."""
+    """A thread that runs one task at a time, with a queue for `waiting` more."""
 
     def __init__(self, waiting: int) -> None:
         self._limit = 1 + waiting
         self._slots: set[Slot] = set()
         self._closed = False
-        self.turn = asyncio.Lock()  # fair: whoever waits longest is next
+        self.turn = asyncio.Lock()  # first come, first served
         self.thread = ThreadPoolExecutor(1, "matcher")
 
     @property
     def taken(self) -> int:
-        """How many requests have a slot: the one that is worked on, and those behind it."""
+        """The number of requests that have a slot, running or waiting."""
         return len(self._slots)
 
     @contextlib.contextmanager
     def slot(self, retry_after: int) -> Iterator[Slot]:
-        """Take a slot, or be refused at once.
+        """Take a slot, or raise an error if none is free.
 
-        A slot is held from before the upload is read until the response is sent, so that slots bound the
-        memory; after a client has left, it is held for as long as the thread still works for it.
+        A slot is held from before the upload is read until the response has been sent, so that the number of
+        slots bounds the memory. If a client disconnects, its slot is held until the thread has finished.
         """
         self.require_open(retry_after)
         if self.taken >= self._limit:
@@ -43,22 +43,22 @@ class Worker:
         try:
             yield slot
         finally:
-            slot.abandon(lambda: self._slots.discard(slot))
+            slot.release(lambda: self._slots.discard(slot))
 
     def require_open(self, retry_after: int) -> None:
-        """Refuse when the server is about to stop."""
+        """Raise an error if the server is stopping."""
         if self._closed:
             raise stopping(retry_after)
 
     def close(self) -> None:
-        """Finish what runs, refuse what waits and what comes."""
+        """Finish the running task and refuse all others."""
         self._closed = True
         for slot in self._slots:
-            slot.give_up_turn()
+            slot.cancel_waiting()
 
 
 class Slot:
-    """The right to have one piece of work done."""
+    """A place in the queue of a worker, for one task."""
 
     def __init__(self, worker: Worker, retry_after: int) -> None:
         self._worker = worker
@@ -67,19 +67,19 @@ class Slot:
         self._running = False
 
     def submit(self, work: Callable[[], T]) -> asyncio.Task[T]:
-        """Wait for the turn, then run `work` in the worker's thread."""
+        """Run `work` in the worker's thread when it is this slot's turn."""
         self._worker.require_open(self._retry_after)
         self._task = task = asyncio.create_task(self._take_turn(work))
         return task
 
-    def give_up_turn(self) -> None:
-        """Cancel work that has not begun; what has begun cannot be interrupted."""
+    def cancel_waiting(self) -> None:
+        """Cancel the task if it has not started; a running task cannot be interrupted."""
         if self._task is not None and not self._running:
             self._task.cancel()
 
-    def abandon(self, free: Callable[[], None]) -> None:
-        """Nobody waits for the response any more: call `free` as soon as the thread does not work for it."""
-        self.give_up_turn()
+    def release(self, free: Callable[[], None]) -> None:
+        """Call `free` as soon as the thread no longer runs the task."""
+        self.cancel_waiting()
         if self._task is None or self._task.done() or not self._running:
             free()
         else:
@@ -92,5 +92,5 @@ class Slot:
 
 
 def stopping(retry_after: int) -> ServiceError:
-    """503 of a server that was told to stop."""
-    return busy("stopping", "The server is stopping and takes no more work.", retry_after)
+    """Return the 503 of a server that is stopping."""
+    return busy("stopping", "The server is stopping and accepts no more requests.", retry_after)

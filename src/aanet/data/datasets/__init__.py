@@ -1,4 +1,4 @@
-"""Datasets, one file per family.  To add one, write a class with a `CARD` and list it in `DATASETS`."""
+"""Datasets, one module per family. To add one, write a class with a `CARD` and list it in `DATASETS`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aanet.data.datasets.kitti import Kitti2012, Kitti2015
 from aanet.data.datasets.middlebury import Middlebury, Middlebury2006
 from aanet.data.datasets.mixed import Mixed, PairSource
 from aanet.data.datasets.sceneflow import SceneFlow
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.io.images import PathLike
@@ -45,7 +45,7 @@ DATASETS: dict[str, type[StereoDataset]] = {
 def dataset_class(name: str) -> type[StereoDataset]:
     """Return the class of a dataset by name."""
     if name not in DATASETS:
-        raise AanetError(f"There is no dataset {name!r}; known are {', '.join(DATASETS)}.")
+        raise InputError(f"There is no dataset {name!r}; expected one of {', '.join(DATASETS)}.")
     return DATASETS[name]
 
 
@@ -62,7 +62,7 @@ def open_dataset(name: str, root: PathLike, split: str | None = None, **options:
     known = [option for option in inspect.signature(dataset).parameters if option not in ("root", "split")]
     for option in options:
         if option not in known:
-            raise AanetError(f"{name} has no option {option!r}; known are {', '.join(known)}.")
+            raise InputError(f"{name} has no option {option!r}; expected one of {', '.join(known)}.")
     return dataset(root, split, **options)
 
 
@@ -72,7 +72,7 @@ def parse_options(texts: Iterable[str]) -> dict[str, str | float | bool]:
     for text in texts:
         name, sign, value = text.partition("=")
         if not (name and sign and value):
-            raise AanetError(f"A dataset option is written as name=value; got {text!r}.")
+            raise InputError(f"A dataset option must have the form name=value; got {text!r}.")
         options[name] = _parse_value(value)
     return options
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from aanet.data.datasets.card import DatasetCard
 from aanet.data.layout import Captures, Group, companion, expected, find, require_root
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError
 
 if TYPE_CHECKING:
     from aanet.data.sample import StereoSample
@@ -37,7 +37,7 @@ class PairFiles:
 class StereoDataset:
     """A list of pairs on disk: `len(dataset)`, `dataset[i] -> StereoSample`.
 
-    The files are listed on first use and read one pair at a time.  A subclass needs a `CARD`, and overrides
+    The files are listed on first use and read one pair at a time. A subclass needs a `CARD`, and overrides
     methods only where its files differ from the common conventions.
 
     Args:
@@ -61,8 +61,8 @@ class StereoDataset:
         """Every pair of the split, sorted by file name."""
         found = [pair for group in self.groups for pair in self._pairs_of(group)]
         if not found:
-            raise AanetError(
-                f"The split {self.split!r} of {self.name} is empty: no pair in {self.root} is named "
+            raise ReadError(
+                f"The split {self.split!r} of {self.name} is empty: no files in {self.root} match "
                 f"{expected(self.groups[0])}; `aanet data check` shows which files were found."
             )
         return found
@@ -95,15 +95,15 @@ class StereoDataset:
     def one_of(cls, value: str, known: tuple[str, ...], what: str) -> str:
         """Return the value if it is known, else raise an error that lists the known values."""
         if value not in known:
-            raise AanetError(f"{cls.CARD.name} has no {what} {value!r}; known are {', '.join(known)}.")
+            raise InputError(f"{cls.CARD.name} has no {what} {value!r}; expected one of {', '.join(known)}.")
         return value
 
     def _select_groups(self) -> tuple[Group, ...]:
-        """The groups that the split consists of."""
+        """Return the groups of the split."""
         return tuple(group for group in self.CARD.groups if group.split == self.split)
 
     def _pairs_of(self, group: Group) -> Iterable[PairFiles]:
-        """The pairs of a group; a subclass may filter them by split."""
+        """Return the pairs of a group; a subclass may filter them by split."""
         for captures, left in find(self.root, group.left):
             yield PairFiles(
                 key="/".join(captures),
@@ -134,7 +134,7 @@ class StereoDataset:
         from aanet.data.datasets.reading import read_truth
 
         if not pair.pseudo.is_file():
-            raise AanetError(
+            raise ReadError(
                 f"{self.name} {pair.key} has no pseudo ground truth: {pair.pseudo} does not exist "
                 "(`aanet pseudo-label` creates it)."
             )

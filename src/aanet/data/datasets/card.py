@@ -1,6 +1,6 @@
-"""What a dataset declares about itself: its files, splits, scoring protocol and submission format.
+"""The card of a dataset: its files, splits, evaluation protocol and submission format.
 
-Only plain data, and nothing heavy is imported, because the command line lists the datasets in its help.
+Cards are plain data and import nothing heavy, because the command line lists the datasets in its help.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Average = Literal["images", "pixels"]
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a benchmark scores; `aanet.evaluation` computes the metrics."""
+    """The evaluation protocol of a benchmark; `aanet.evaluation` computes the metrics."""
 
     split: str  # evaluated by default
     metrics: tuple[str, ...]  # keys of `aanet.evaluation.METRICS`, in the order of the table

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aanet.data.datasets.base import PairFiles, StereoDataset
 from aanet.data.datasets.card import DatasetCard, Protocol
 from aanet.data.layout import Group
-from aanet.errors import AanetError
+from aanet.errors import ReadError
 
 if TYPE_CHECKING:
     from aanet.data.sample import StereoSample
@@ -24,7 +24,7 @@ COLUMNS = ("left", "right", "disparity", "mask")
 class Folder(StereoDataset):
     """`left/`, `right/` and, optionally, `disparity/` and `mask/`, matched by file name.
 
-    Disparities are `.pfm`, `.npy`, `.npz` or 16-bit `.png` (256 times the value).  A mask qualifies the
+    Disparities are `.pfm`, `.npy`, `.npz` or 16-bit `.png` (256 times the value). A mask qualifies the
     ground truth: 0 = not used, 128 = occluded, anything else = visible in both views.
 
     Args:
@@ -99,16 +99,16 @@ def read_table(path: Path) -> list[PairFiles]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
     except FileNotFoundError:
-        raise AanetError(f"{path} does not exist; expected a CSV file of pairs.") from None
+        raise ReadError(f"{path} does not exist; expected a CSV file of pairs.") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise AanetError(f"{path} is not a CSV file in UTF-8: {error}.") from error
+        raise ReadError(f"{path} is not a CSV file in UTF-8: {error}.") from error
     if not rows:
-        raise AanetError(f"{path} lists no pairs; expected a header with {', '.join(COLUMNS)} and rows.")
+        raise ReadError(f"{path} lists no pairs; expected a header with {', '.join(COLUMNS)} and rows.")
     missing = [column for column in COLUMNS[:2] if column not in rows[0]]
     unknown = [str(column) for column in rows[0] if column not in COLUMNS]
     if missing or unknown:
         got = ", ".join(map(str, rows[0]))
-        raise AanetError(
+        raise ReadError(
             f"{path}: expected the columns {', '.join(COLUMNS)} (the last two optional); got {got}."
         )
     return [_pair_of_row(path, number, row) for number, row in enumerate(rows, start=2)]
@@ -117,7 +117,7 @@ def read_table(path: Path) -> list[PairFiles]:
 def _pair_of_row(table: Path, number: int, row: dict[str, str | None]) -> PairFiles:
     files = {column: table.parent / text.strip() for column, text in row.items() if text and text.strip()}
     if "left" not in files or "right" not in files:
-        raise AanetError(f"{table}, line {number}: a pair needs a left and a right image.")
+        raise ReadError(f"{table}, line {number}: a pair needs a left and a right image.")
     key = Path((row["left"] or "").strip()).with_suffix("")
     key = Path(*key.parts[1:]) if key.is_absolute() else key
     return PairFiles(

@@ -17,11 +17,11 @@ SPLITS = ("train", "val", "all", "test")
 
 
 class Kitti(StereoDataset):
-    """What both years share: the splits, and ground truth in two files.
+    """The common base of both years: the splits, and ground truth in two files.
 
     The training pairs are split as in the code of the paper's authors: every fifth frame (000000, 000005, …)
     is for validation, in 2012 the last one (000193) as well, which gives 40 validation pairs in either year
-    and 160 (154 in 2012) training pairs.  The split of a pair does not depend on which pairs are on disk.
+    and 160 (154 in 2012) training pairs. The split of a pair does not depend on which pairs are on disk.
 
     The ground truth is `disp_occ`, or `disp_noc`, which lacks the occluded pixels, if that file is missing.
     """
@@ -113,7 +113,7 @@ def _kitti2012_groups(color: str, left: str, right: str) -> tuple[Group, Group]:
 class Kitti2012(Kitti):
     """The 194 training pairs of KITTI 2012 (`train` 154, `val` 40, `all` 194) or its 195 test pairs.
 
-    In color (`colored_0`) if the color images are there, otherwise in gray (`image_0`).
+    The images are in color (`colored_0`) if the color images exist, otherwise in gray (`image_0`).
     """
 
     CARD = DatasetCard(

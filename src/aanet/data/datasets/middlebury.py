@@ -8,7 +8,7 @@ from aanet.data.datasets.base import PairFiles, StereoDataset
 from aanet.data.datasets.card import DatasetCard, Protocol, SubmissionFormat
 from aanet.data.datasets.scenes import scene_folders
 from aanet.data.layout import Group
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.io.images import PathLike
@@ -78,7 +78,7 @@ def _scene_files(title: str, left: str, right: str, disparity: str) -> Group:
 
 
 class Middlebury2006(StereoDataset):
-    """The older scenes, a folder each, under any of the file names they were published with.
+    """The older scenes, one folder each, with any of the file names they were published with.
 
     16-bit maps (`disp0.png`) store 256 times the disparity.  8-bit maps store a multiple of it that follows
     from the image size: 2001 (about 430×380) 8; 2003 (450×375, 900×750, 1800×1500) 4, 2, 1; 2005 and 2006
@@ -114,7 +114,7 @@ class Middlebury2006(StereoDataset):
     ) -> None:
         super().__init__(root, split, pseudo_labels=pseudo_labels)
         if scale is not None and not (isinstance(scale, int | float) and scale > 0):
-            raise AanetError(f"The scale of 8-bit disparities must be a positive number; got {scale!r}.")
+            raise InputError(f"The scale of 8-bit disparities must be a positive number; got {scale!r}.")
         self.scale = scale
 
     def _read_truth(self, pair: PairFiles) -> tuple[FloatMap | None, Mask | None]:
@@ -144,7 +144,7 @@ def _published_scale(pair: PairFiles, height: int, width: int) -> float:
             return scales[height]
         if 370 < height < 390:
             return 8.0
-    raise AanetError(
+    raise InputError(
         f"{pair.disparity} is {height}×{width}, which is not a published size, so the scale of its 8-bit "
-        "disparities is unknown; give it as `scale`."
+        "disparities is unknown; give it with the option `scale`."
     )

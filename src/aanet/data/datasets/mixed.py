@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from aanet.errors import AanetError
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.data.sample import StereoSample
@@ -27,17 +27,17 @@ class Mixed:
     """A weighted mixture, long enough that every sample of every dataset occurs at least once.
 
     With weights 3 and 1, three quarters of the samples come from the first dataset; datasets that are too
-    short for their weight are repeated.  Without weights the datasets are concatenated.  Samples are not
+    short for their weight are repeated. Without weights the datasets are concatenated. Samples are not
     shuffled: one dataset follows the other.
     """
 
     def __init__(self, datasets: Sequence[PairSource], weights: Sequence[float] | None = None) -> None:
         lengths = [len(dataset) for dataset in datasets]
         if not lengths or min(lengths) == 0:
-            raise AanetError("A mixture needs at least one dataset, and none may be empty.")
+            raise InputError("A mixture needs at least one dataset and must not contain empty ones.")
         weights = lengths if weights is None else weights
         if len(weights) != len(lengths) or not all(0 < weight < float("inf") for weight in weights):
-            raise AanetError(
+            raise InputError(
                 f"Expected {len(lengths)} positive weights, one for each dataset; got {list(weights)}."
             )
         self.datasets = list(datasets)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aanet.data.datasets.base import StereoDataset
 from aanet.data.datasets.card import DatasetCard, Protocol
 from aanet.data.layout import Group, find
-from aanet.errors import AanetError
+from aanet.errors import ReadError, UnsupportedError
 
 if TYPE_CHECKING:
     from aanet.io.images import PathLike
@@ -85,10 +85,12 @@ class SceneFlow(StereoDataset):
         folders = tuple(f"{name}/frames_{self.render}/" for name in self.subsets)
         groups = tuple(group for group in super()._select_groups() if group.left.startswith(folders))
         if not groups:
-            raise AanetError("Scene Flow's test split is in FlyingThings3D, which `subsets` leaves out.")
+            raise UnsupportedError(
+                "Scene Flow's test split is in FlyingThings3D, which `subsets` does not contain."
+            )
         return groups
 
     def _require_subsets(self) -> None:
         for group in self.groups:
             if not find(self.root, group.left):
-                raise AanetError(f"{group.title} was requested, but {self.root} has no {group.left}.")
+                raise ReadError(f"{group.title} was requested, but {self.root} has no {group.left}.")

@@ -111,9 +111,8 @@ def pad_to(sample: StereoSample, height: int, width: int) -> StereoSample:
         return np.pad(plane, edges, mode="edge" if plane.ndim == 3 else "constant")
 
     if sample.disparity is not None and sample.valid is None:
-        sample = replace(
-            sample, valid=np.ones(sample.disparity.shape, bool)
-        )  # all known, but not the padding
+        # Everything is known except the padding.
+        sample = replace(sample, valid=np.ones(sample.disparity.shape, bool))
     return _map_planes(sample, pad)
 
 

@@ -1,1 +1,1 @@
-"""OpenVINO, the default engine on a CPU: conversion, its cache, and the choice of precision."""
+"""OpenVINO, the default engine on a CPU: conversion of networks, its cache, and the choice of precision."""

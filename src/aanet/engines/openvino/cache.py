@@ -1,7 +1,6 @@
 """Converted networks on disk: found again by content, whole or absent, safe with several processes at once.
 
-The folder is `$AANET_CACHE`, or what the system keeps for caches: `$XDG_CACHE_HOME/aanet` (`~/.cache/aanet`),
-`~/Library/Caches/aanet` on macOS, `%LOCALAPPDATA%/aanet/Cache` on Windows.  Deleting it costs one conversion.
+The folder is `$AANET_CACHE`, or `aanet` in the user's cache folder.  Deleting it costs one conversion.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ import json
 import logging
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
+
+import platformdirs
 
 from aanet.inference.spec import NetworkSpec
 from aanet.io.images import read_bytes
@@ -38,15 +38,7 @@ class Converted(NamedTuple):
 def cache_folder() -> Path:
     """Return the folder of everything that can be made again."""
     chosen = os.environ.get("AANET_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "aanet"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "aanet" / "Cache"
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "aanet"
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("aanet", appauthor=False)
 
 
 def key_of(weights: Path, max_disparity: int | None, converter: str) -> str:

@@ -1,4 +1,4 @@
-"""PyTorch → OpenVINO, once for all image sizes, without OpenVINO's own converter and its telemetry."""
+"""Conversion from PyTorch to OpenVINO, once for all image sizes and without OpenVINO's telemetry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.ops.deform_conv import DeformConvArguments, deform_conv2d_bags, using_deform_conv
 
-# The operator as torchvision declares it.  OpenVINO knows it by this name.
+# The declaration of torchvision's operator, which OpenVINO's frontend converts to its own kernel.
 _DEFORM_CONV = (
     "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, "
     "SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, "
@@ -29,32 +29,35 @@ _DEFORM_CONV = (
 )
 
 
-def convert(network: StereoNetwork, size: tuple[int, int] | None = None) -> openvino.Model:
-    """Return the network's `InferenceGraph` with free batch, height and width, or for one image of one size.
+def to_openvino(network: StereoNetwork, size: tuple[int, int] | None = None) -> openvino.Model:
+    """Convert a network's `InferenceGraph` to OpenVINO.
 
-    `openvino.convert_model` does the same and reports home; its frontend does not.
+    This uses OpenVINO's frontend directly, because `openvino.convert_model` sends telemetry.
+
+    Args:
+        network: The network.
+        size: Height and width of a model for single images; None for dynamic batch, height and width.
     """
     name = network.architecture.builder
-    if size is None and not zoo.card(name).one_graph:
+    if size is None and not zoo.card(name).dynamic_shapes:
         raise EngineUnavailableError(
-            f"OpenVINO cannot run {name}, whose graph is another one for every image size; "
-            "use the engine torch."
+            f"OpenVINO cannot run {name}, whose graph depends on the image size; use the engine torch."
         )
-    # A copy: what becomes a constant must not want gradients, and the caller may be training the network.
+    # Constants of the graph must not require gradients; the copy leaves the caller's network unchanged.
     graph = InferenceGraph(copy.deepcopy(network).eval().requires_grad_(False))
     side = network.sizes.round_up(2 * network.sizes.multiple)
     sides = size or (side, side)
     example = (torch.rand(1, 3, *sides), torch.rand(1, 3, *sides))
     shape = openvino.PartialShape([1, 3, *size] if size else [-1, 3, -1, -1])
     with torch.inference_mode(), using_deform_conv(_through_torchvision_operator), _without_trace_warnings():
-        # A function instead of the module: its weights become constants at once, which takes half the time.
+        # Tracing a function instead of the module turns weights into constants at once, in half the time.
         traced = torch.jit.trace(lambda left, right: graph(left, right), example, check_trace=False)
         frontend = FrontEndManager().load_by_framework("pytorch")
         decoder = TorchScriptPythonDecoder(traced, shared_memory=False, skip_freeze=True)
         inputs = frontend.load(decoder)
-        for place in inputs.get_inputs():
-            inputs.set_element_type(place, openvino.Type.f32)
-            inputs.set_partial_shape(place, shape)
+        for tensor in inputs.get_inputs():
+            inputs.set_element_type(tensor, openvino.Type.f32)
+            inputs.set_partial_shape(tensor, shape)
         try:
             return frontend.convert(inputs)
         except RuntimeError as error:
@@ -65,7 +68,7 @@ def convert(network: StereoNetwork, size: tuple[int, int] | None = None) -> open
 
 
 def _through_torchvision_operator(given: DeformConvArguments) -> Tensor:
-    """A deformable convolution as one node of the graph that OpenVINO has a kernel for."""
+    """Compute a deformable convolution as a single graph node, for which OpenVINO has a kernel."""
     x, weight = given.x, given.weight
     groups = int(x.shape[1]) // weight.shape[1]
     deform_groups = int(given.mask.shape[1]) // (weight.shape[2] * weight.shape[3])
@@ -80,13 +83,13 @@ def _through_torchvision_operator(given: DeformConvArguments) -> Tensor:
 
 @functools.cache
 def _ensure_torchvision_operator() -> torch.library.Library | None:
-    """Define an operator of torchvision's name where torchvision is absent: tracing only needs its result.
+    """Define torchvision's operator if torchvision is missing; tracing needs only its name and its result.
 
     Returns:
-        The definition, which lasts as long as this object.
+        The library object, whose lifetime is that of the definition.
     """
     if importlib.util.find_spec("torchvision") is not None:
-        with contextlib.suppress(ImportError, RuntimeError):  # it may not fit the installed torch
+        with contextlib.suppress(ImportError, RuntimeError):  # it may not match the installed torch
             import torchvision  # noqa: F401 - importing it registers the operator
     if hasattr(torch.ops.torchvision, "deform_conv2d"):
         return None
@@ -105,9 +108,9 @@ def _deform_conv2d(
 
 @contextlib.contextmanager
 def _without_trace_warnings() -> Iterator[None]:
-    """Tracing warns of every shape that Python looks at, and of its own deprecation; none of it matters here.
+    """Suppress warnings of tracing about its deprecation and about shapes that Python code reads.
 
-    The shapes are looked at by checks, which hold for every size that the matcher feeds.
+    Shapes are only read by checks, which pass for every size that a matcher uses.
     """
     with warnings.catch_warnings():
         for category in (torch.jit.TracerWarning, DeprecationWarning, UserWarning):

@@ -1,8 +1,8 @@
-"""Whether bf16 is the default: tried on a real pair, once for each file of weights and each machine.
+"""Choosing between float32 and bf16 by a trial on a real pair, once per weights file and machine.
 
-What bf16 loses depends on the weights and on what a version of OpenVINO leaves in float32, what it gains on
-the processor; so both are measured.  This runs in the process that predicts: `bf16_support` must have said
-before that bf16 works, or it might end the process.
+The loss of accuracy depends on the weights and on which operations OpenVINO keeps in float32, and the gain in
+speed on the processor, so both are measured. The trial runs in the process that predicts and could crash it
+where bf16 does not work; callers check `bf16_support` first.
 """
 
 from __future__ import annotations
@@ -28,56 +28,55 @@ from aanet.inference.tiling import tile_for
 from aanet.io.atomic import atomic_path
 from aanet.io.images import as_rgb_float
 
-LARGEST_LOSS = 0.02  # pixels of EPE that the speed of bf16 may cost
-ROUNDS = 3  # timed predictions at each precision, in turn
+LARGEST_LOSS = 0.02  # allowed increase of the EPE in pixels
+ROUNDS = 3  # timed predictions per precision, interleaved
 _TRIED: tuple[Precision, ...] = ("float32", "bf16")
-_KEPT_AS = "bf16.json"
+_FILE_NAME = "bf16.json"
 _log = logging.getLogger(__name__)
 _Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What the Motorcycle pair showed, by precision."""
+    """Accuracy and speed on the Motorcycle pair by precision."""
 
-    errors: dict[Precision, float]  # pixels of EPE; infinite where there was no memory for the pair
-    seconds: dict[Precision, float]  # of one prediction, the median
+    errors: dict[Precision, float]  # EPE in pixels; infinite if there was not enough memory
+    seconds: dict[Precision, float]  # median time of a prediction
 
     @property
     def choice(self) -> Precision:
-        """bf16, if it lost next to nothing and was clearly faster."""
-        # So that an error which is not a number counts as a loss.
-        loses_little = self.errors["bf16"] - self.errors["float32"] < LARGEST_LOSS
+        """bf16 if it was almost as accurate as float32 and clearly faster, else float32."""
+        accurate = self.errors["bf16"] - self.errors["float32"] < LARGEST_LOSS  # False for NaN
         faster = self.seconds["bf16"] < CLEARLY_FASTER * self.seconds["float32"]
-        return "bf16" if loses_little and faster else "float32"
+        return "bf16" if accurate and faster else "float32"
 
     @property
-    def final(self) -> bool:
-        """Whether it would come out like this again."""
+    def conclusive(self) -> bool:
+        """Whether the trial could run, so that its result can be cached."""
         return all(map(math.isfinite, self.errors.values()))
 
 
 def choose_precision(
     folder: Path, open_at: Callable[[Precision], Engine], clock: _Clock = time.perf_counter
 ) -> Precision:
-    """Return "bf16" if on the Motorcycle pair it is faster and loses below `LARGEST_LOSS`, or else "float32".
+    """Return "bf16" if it is faster on the Motorcycle pair and almost as accurate, else "float32".
 
     Args:
-        folder: Of the converted network, in which errors and times are kept; later calls read them there.
-        open_at: Returns the network's engine at a precision.
-        clock: Tells the time in seconds.
+        folder: The folder of the converted network, in which the result is cached.
+        open_at: Opens the network's engine at a precision.
+        clock: Returns the time in seconds.
     """
     trial = _read(folder)
     if trial is None:
-        _log.info("Trying bf16 on the Motorcycle pair; this is done once.")
-        trial = _try_out({precision: open_at(precision) for precision in _TRIED}, clock)
-        if trial.final:
+        _log.info("Comparing bf16 with float32 on the Motorcycle pair; this is done once.")
+        trial = _run_trial({precision: open_at(precision) for precision in _TRIED}, clock)
+        if trial.conclusive:
             _write(folder, trial)
     return trial.choice
 
 
 def predict_motorcycle(engine: Engine) -> Callable[[], float] | None:
-    """What predicts the Motorcycle pair and returns its mean error in pixels; None without memory for it."""
+    """Return a function that predicts the Motorcycle pair and returns its EPE; None if memory is short."""
     pair, spec = motorcycle(), engine.spec
     height, width = pair.left.shape[:2]
     if tile_for(spec, height, width, engine.available_memory()) is not None:
@@ -94,15 +93,15 @@ def predict_motorcycle(engine: Engine) -> Callable[[], float] | None:
     return predict
 
 
-def _try_out(engines: dict[Precision, Engine], clock: _Clock) -> Trial:
-    """Predict with each, then time them in turn: whatever else the machine does hits both alike."""
+def _run_trial(engines: dict[Precision, Engine], clock: _Clock) -> Trial:
+    """Predict with each engine, then time them interleaved, so that other load affects both equally."""
     runs: dict[Precision, Callable[[], float]] = {}
     for precision, engine in engines.items():
         run = predict_motorcycle(engine)
         if run is None:
             return Trial(dict.fromkeys(engines, math.inf), dict.fromkeys(engines, math.inf))
         runs[precision] = run
-    errors = {precision: run() for precision, run in runs.items()}  # compiles them as well
+    errors = {precision: run() for precision, run in runs.items()}  # also compiles the models
     seconds: dict[Precision, list[float]] = {precision: [] for precision in runs}
     for _ in range(ROUNDS):
         for precision, run in runs.items():
@@ -115,16 +114,16 @@ def _try_out(engines: dict[Precision, Engine], clock: _Clock) -> Trial:
 def _write(folder: Path, trial: Trial) -> None:
     content = {"machine": machine(), **asdict(trial)}
     try:
-        with atomic_path(folder / _KEPT_AS) as temporary:
+        with atomic_path(folder / _FILE_NAME) as temporary:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except AanetError as error:
-        _log.warning("What bf16 costs is measured again next time: %s", error)
+        _log.warning("The comparison of bf16 with float32 could not be cached: %s", error)
 
 
 def _read(folder: Path) -> Trial | None:
-    """What was measured before; None if nothing was, or if the record is damaged or of another machine."""
+    """Return the cached trial, or None if it is missing, damaged or of another machine."""
     try:
-        content = json.loads((folder / _KEPT_AS).read_text(encoding="utf-8"))
+        content = json.loads((folder / _FILE_NAME).read_text(encoding="utf-8"))
         trial = Trial(_numbers(content["errors"]), _numbers(content["seconds"]))
         return trial if content["machine"] == machine() else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

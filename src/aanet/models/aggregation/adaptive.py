@@ -1,6 +1,7 @@
 """Adaptive aggregation, the paper's contribution: within a scale (eq. 3, 4) and across scales (eq. 5, 6).
 
-Everywhere here the channels of a tensor [B, D, H, W] are disparity candidates, and lists run fine to coarse.
+In this module the channels of a tensor [B, D, H, W] are disparity candidates, and lists are ordered fine to
+coarse.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from aanet.models.layers import Bottleneck, DeformConv2d, conv2d, conv_norm, lea
 
 
 class IntraScaleAggregation(Bottleneck):
-    """ISA: a bottleneck that keeps one channel per candidate; `window` samples the neighborhood (eq. 4)."""
+    """ISA: a bottleneck with one channel per candidate; `window` samples the neighborhood (eq. 4)."""
 
     def __init__(self, candidates: int, window: nn.Module) -> None:
         super().__init__(candidates, candidates, candidates, window)
@@ -32,7 +33,7 @@ class IntraScaleAggregation(Bottleneck):
 
 
 class CrossScaleAggregation(nn.Module):
-    """CSA: every output scale is the sum of what all input scales say about it (eq. 5, 6)."""
+    """CSA: every output scale is the sum of all input scales, each resampled to it (eq. 5, 6)."""
 
     def __init__(self, candidates: list[int], output_scales: int) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ def _path(candidates: list[int], source: int, target: int) -> nn.Module:
     if source == target:
         return nn.Identity()
     if source > target:
-        return conv_norm(inputs, outputs, kernel=1)  # upsampled afterwards, where it is cheaper
+        return conv_norm(inputs, outputs, kernel=1)  # before the upsampling, which is cheaper
     halvings = [conv_norm(inputs, inputs, leaky_relu(), stride=2) for _ in range(target - source - 1)]
     return nn.Sequential(*halvings, conv_norm(inputs, outputs, stride=2))
 
@@ -83,7 +84,7 @@ class AdaptiveAggregationModule(nn.Module):
 
 
 class AdaptiveAggregation(nn.Module):
-    """A stack of AAModules, then one 1×1 convolution per remaining scale that gives its scores."""
+    """A stack of AAModules, followed by a 1×1 convolution per output scale that computes its scores."""
 
     def __init__(self, stack: list[AdaptiveAggregationModule], output_candidates: list[int]) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ SGA_BLOCKS = 3
 
 
 class SemiGlobalBlock(nn.Module):
-    """SGA, then a 3D convolution, and a shortcut around both."""
+    """SGA followed by a 3D convolution, with a shortcut around both."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class SemiGlobalBlock(nn.Module):
 
 
 def _up(inputs: int, outputs: int) -> Merge:
-    # Kernel 4 doubles height and width exactly; GA-Net keeps kernel 3 along the candidates.
+    # A kernel of 4 doubles height and width exactly; along the candidates GA-Net uses a kernel of 3.
     double = nn.ConvTranspose3d(
         inputs, outputs, (3, 4, 4), stride=2, padding=1, output_padding=(1, 0, 0), bias=False
     )
@@ -43,7 +43,7 @@ def _down(inputs: int, outputs: int) -> Merge:
 
 
 class GANetAggregation(nn.Module):
-    """[B, 64, D/3, H/3, W/3] → costs of the same size, of the last `outputs` SGA blocks, last one first."""
+    """[B, 64, D/3, H/3, W/3] → costs of the same size from the last `outputs` SGA blocks, last one first."""
 
     size_multiple = 4
 

@@ -26,7 +26,7 @@ class GCNetAggregation(nn.Module):
             conv3d_norm(wide, narrow, relu(), stride=2)
             for wide, narrow in zip(inputs[:-1], ENCODER_WIDTHS, strict=True)
         )
-        # What each level keeps for the way up, from the full volume to the smallest one.
+        # The skip connections to the decoder, fine to coarse.
         self.level = nn.ModuleList([_two_convs(64, 32), *(_two_convs(w, w) for w in ENCODER_WIDTHS)])
         up_inputs = (ENCODER_WIDTHS[-1], *DECODER_WIDTHS)
         self.up = nn.ModuleList(

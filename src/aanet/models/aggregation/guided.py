@@ -1,8 +1,8 @@
-"""Aggregation of `aanet_fast`: the paper's two ideas, guided by features of the left image.
+"""Aggregation of `aanet_fast`: intra-scale and cross-scale aggregation guided by features of the left image.
 
-As in AANet, volumes of three scales are aggregated within their scale and exchange what they know.  Unlike
-there, the coarse volumes are widened beyond their candidates, and features of the left image decide how much
-each channel counts at each pixel.  Everything is a correction of the raw matching cost that starts at zero.
+As in AANet, volumes of three scales are aggregated within each scale and across scales. Unlike in AANet, the
+coarse volumes have more channels than candidates, and features of the left image weight the channels at each
+pixel. The output is a correction of the raw matching cost that starts at zero.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from aanet.models.layers import DeformConv2d, biased_conv, conv_relu, relu, zeroed
 
-TEMPERATURE = 20.0  # that a cosine is multiplied with before its first softmax
+TEMPERATURE = 20.0  # initial factor of the cosines before the softmax
 
 
 class GuidedIntraScaleAggregation(nn.Module):
-    """ISA with a guide: a bottleneck whose channels the left image weighs, added to its input (eq. 4)."""
+    """Guided ISA: a residual bottleneck whose channels are weighted by features of the left image (eq. 4)."""
 
     def __init__(self, channels: int, guide_channels: int, window: nn.Module) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class GuidedIntraScaleAggregation(nn.Module):
 
 
 class NeighborScaleAggregation(nn.Module):
-    """CSA from scale to scale (eq. 5, 6): fine to coarse, then coarse to fine, so that all are linked."""
+    """CSA between neighboring scales (eq. 5, 6), first fine to coarse, then coarse to fine."""
 
     def __init__(self, channels: Sequence[int]) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class NeighborScaleAggregation(nn.Module):
 
 
 class GuidedAggregationModule(nn.Module):
-    """AAModule with a guide: blocks within every scale, then across scales."""
+    """Guided AAModule: intra-scale aggregation blocks at every scale, then cross-scale aggregation."""
 
     def __init__(self, intra_scale: list[list[GuidedIntraScaleAggregation]], cross_scale: nn.Module) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class GuidedAggregation(nn.Module):
         self, candidates: Sequence[int], channels: Sequence[int], stack: list[GuidedAggregationModule]
     ) -> None:
         super().__init__()
-        # Of the finest volume, as scores; for the layers all of them are brought to about 1.
+        # Turns the finest volume into scores; the inputs of the layers have a fixed factor, `input_scale`.
         self.log_temperature = nn.Parameter(torch.tensor(TEMPERATURE).log())
         self.widen = nn.ModuleList(
             biased_conv(count, wide, kernel=1) for count, wide in zip(candidates, channels, strict=True)

@@ -9,7 +9,7 @@ from aanet.models.layers import conv3d_norm, relu, upconv3d_norm
 
 
 class Hourglass3d(nn.Module):
-    """Down to a quarter and up again; `before` and `behind` come from an earlier hourglass, if any."""
+    """A 3D hourglass down to a quarter of the volume, with skip connections from earlier hourglasses."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -24,17 +24,23 @@ class Hourglass3d(nn.Module):
         self.up_to_full = upconv3d_norm(double, channels)
 
     def forward(
-        self, x: Tensor, before: Tensor | None = None, behind: Tensor | None = None
+        self, x: Tensor, first_down: Tensor | None = None, previous_up: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the output, and what stood at half size on the way down and on the way up."""
+        """Return the output and the half-size features of the encoder and of the decoder.
+
+        Args:
+            x: The volume.
+            first_down: Half-size encoder features of the first hourglass.
+            previous_up: Half-size decoder features of the previous hourglass.
+        """
         down = self.to_half(x)
-        down = F.relu(down if behind is None else down + behind)
-        up = F.relu(self.up_to_half(self.to_quarter(down)) + (down if before is None else before))
+        down = F.relu(down if previous_up is None else down + previous_up)
+        up = F.relu(self.up_to_half(self.to_quarter(down)) + (down if first_down is None else first_down))
         return self.up_to_full(up), down, up
 
 
 class PSMNetAggregation(nn.Module):
-    """[B, 64, D/4, H/4, W/4] → scores [B, D, H, W], of the last `outputs` hourglasses, last one first."""
+    """[B, 64, D/4, H/4, W/4] → scores [B, D, H, W] of the last `outputs` hourglasses, last one first."""
 
     SCALE = 4
     size_multiple = 4
@@ -55,11 +61,11 @@ class PSMNetAggregation(nn.Module):
         x = self.start(volume)
         x = x + self.residual(x)
         first, second, third = self.hourglasses
-        y, before, behind = first(x)
+        y, first_down, up = first(x)
         outputs = [y + x]
-        y, _, behind = second(outputs[-1], before, behind)
+        y, _, up = second(outputs[-1], first_down, up)
         outputs.append(y + x)
-        y, _, _ = third(outputs[-1], before, behind)
+        y, _, _ = third(outputs[-1], first_down, up)
         outputs.append(y + x)
 
         scores = [self.score[0](outputs[0])]

@@ -1,4 +1,4 @@
-"""Stacks of AAModules: the paper's, and those of its ablations."""
+"""The stacks of AAModules of AANet and of the paper's ablations."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Intra = Callable[[int], IntraScaleAggregation]
 
 
 def with_isa_and_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    """The paper's: the last three modules sample adaptively, and scales talk to each other."""
+    """AANet's stack: adaptive sampling in the last three modules, and cross-scale aggregation."""
     return _cross_scale_stack(candidates, training_heads, IntraScaleAggregation.sparse)
 
 
 def without_isa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    """Every window is a regular one."""
+    """Regular windows in all modules, and cross-scale aggregation."""
     return _cross_scale_stack(candidates, training_heads, IntraScaleAggregation.regular)
 
 
 def without_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    """Every scale is aggregated alone."""
+    """Adaptive sampling in the last three modules, without cross-scale aggregation."""
     return _separate_stack(candidates, training_heads, IntraScaleAggregation.sparse)
 
 
 def without_isa_and_csa(candidates: list[int], training_heads: bool) -> AdaptiveAggregation:
-    """Regular windows, and every scale alone."""
+    """Regular windows in all modules, without cross-scale aggregation."""
     return _separate_stack(candidates, training_heads, IntraScaleAggregation.regular)
 
 
 def _cross_scale_stack(candidates: list[int], training_heads: bool, late: Intra) -> AdaptiveAggregation:
-    """Six AAModules; only training needs more than the finest output of the last one."""
+    """Six AAModules; the coarser outputs of the last module exist only for training."""
     outputs = len(candidates) if training_heads else 1
     intra = [IntraScaleAggregation.regular] * REGULAR_MODULES + [late] * SPARSE_MODULES
     stack = []
@@ -52,7 +52,7 @@ def _cross_scale_stack(candidates: list[int], training_heads: bool, late: Intra)
 
 
 def _separate_stack(candidates: list[int], training_heads: bool, late: Intra) -> AdaptiveAggregation:
-    """Six AAModules without cross-scale aggregation: the coarser scales exist for their heads alone."""
+    """Six AAModules without cross-scale aggregation; the coarser scales exist only for training."""
     used = candidates if training_heads else candidates[:1]
     intra = [IntraScaleAggregation.regular] * REGULAR_MODULES + [late] * SPARSE_MODULES
     stack = [AdaptiveAggregationModule([build(count) for count in used], nn.Identity()) for build in intra]

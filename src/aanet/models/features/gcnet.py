@@ -1,4 +1,4 @@
-"""GC-Net's features: eight residual blocks at half of the image (Kendall et al., ICCV 2017)."""
+"""GC-Net's features: eight residual blocks at 1/2 resolution (Kendall et al., ICCV 2017)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _stage(inputs: int, outputs: int, blocks: int, stride: int = 1, dilation: in
 
 
 class PSMNetFeatures(FeatureExtractor):
-    """One map of 32 channels at 1/4. The largest pooling window asks for images of 256 pixels at least."""
+    """One map of 32 channels at 1/4. The largest pooling window requires images of at least 256 pixels."""
 
     def __init__(self) -> None:
         super().__init__(scales=[4], out_channels=[32], size_multiple=4, minimum_size=4 * max(POOLING))

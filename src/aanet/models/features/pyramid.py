@@ -17,7 +17,7 @@ def _halve(channels: int) -> nn.Sequential:
 
 
 class PyramidFeatures(FeatureExtractor):
-    """The map of `base`, and two coarser ones made from it."""
+    """The map of `base` and two coarser maps computed from it."""
 
     def __init__(self, base: FeatureExtractor) -> None:
         (scale,), (channels,) = base.scales, base.out_channels

@@ -1,4 +1,4 @@
-"""Coarse disparity → full disparity, guided by the images."""
+"""Coarse disparity → disparity at full resolution, guided by the images."""
 
 from aanet.models.refinement.convex import ConvexRefinement, convex_upsample
 from aanet.models.refinement.hierarchical import HierarchicalRefinement, NoRefinement

@@ -1,4 +1,4 @@
-"""From a quarter of the image to all of it in one step: convex upsampling (Teed and Deng, ECCV 2020)."""
+"""Convex upsampling from a fraction of the resolution in one step (Teed and Deng, ECCV 2020)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from aanet.models.layers import biased_conv, conv_relu, zeroed
 from aanet.models.regression import probability_around
 from aanet.ops import warp_by_disparity
 
-REACH = 2  # candidates on either side of the peak whose probabilities are shown to the refinement
-NEIGHBORS = 9  # coarse pixels of the 3×3 window that a full-size pixel is mixed from
-DISPARITY_SCALE = 1 / 16  # brings quarter-size disparities to the magnitude of the other inputs
+RADIUS = 2  # candidates on either side of the disparity whose probabilities are inputs
+NEIGHBORS = 9  # coarse pixels of the 3×3 window from which a full-resolution pixel is interpolated
+DISPARITY_SCALE = 1 / 16  # scales disparities to the magnitude of the other inputs
 
 
 class ConvexRefinement(nn.Module):
-    """Correct the disparity at 1/`factor` of the image, then mix each full-size pixel from nine of it.
+    """Correct the disparity at 1/`factor` resolution, then upsample it convexly.
 
-    Mixing with weights that sum to one cannot invent a surface between two: edges stay sharp.
-    They are predicted from the left image, whose pixels of a cell come as channels, from features, from how
-    sure the match is, and from how well left and right descriptors agree at the disparity.
+    Each full-resolution pixel is a convex combination of nine coarse pixels, which keeps edges sharp. The
+    weights are predicted from the left image (the pixels of a cell as channels), its features, the matching
+    probabilities around the disparity, and the similarity of left and right descriptors at the disparity.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class ConvexRefinement(nn.Module):
     ) -> None:
         super().__init__()
         self.factor = factor
-        certainty = 1 + 2 * REACH + 1
+        certainty = 1 + 2 * RADIUS + 1
         inputs = context_channels + 1 + certainty + 3 * factor**2 + detail_channels * (factor // 2) ** 2
         self.enter = conv_relu(inputs, width, kernel=1)
         self.body = nn.ModuleList(conv_relu(width, width) for _ in range(blocks))
@@ -39,14 +39,17 @@ class ConvexRefinement(nn.Module):
     def forward(
         self, disparity: Tensor, scores: Tensor, left: FastMaps, right: FastMaps, image: Tensor
     ) -> list[Tensor]:
-        """Return the corrected disparity [B, h, w], and [B, H, W]; the scores have their own loss."""
+        """Return the corrected disparity [B, h, w] and the upsampled one [B, H, W].
+
+        Inputs derived from disparity and scores are detached: the scores are trained by a loss of their own.
+        """
         known = disparity.detach()
         warped = warp_by_disparity(right.descriptors[0], known.clamp(min=0))
         x = torch.cat(
             (
                 left.context[0],
                 known.unsqueeze(1) * DISPARITY_SCALE,
-                probability_around(scores.detach(), known, REACH),
+                probability_around(scores.detach(), known, RADIUS),
                 (warped * left.descriptors[0]).sum(dim=1, keepdim=True),
                 F.pixel_unshuffle(image, self.factor),
                 F.pixel_unshuffle(left.details, self.factor // 2),
@@ -61,12 +64,12 @@ class ConvexRefinement(nn.Module):
 
 
 def convex_upsample(disparity: Tensor, logits: Tensor, factor: int) -> Tensor:
-    """Mix each pixel of a map `factor` times as large from the 3×3 pixels around it.
+    """Upsample a disparity map; each new pixel is a convex combination of the 3×3 pixels around it.
 
     Args:
         disparity: [B, h, w] in pixels of its own grid.
-        logits: [B, 9·factor², h, w]; their softmax over the nine neighbors are the weights.
-        factor: Of width, height and disparity.
+        logits: [B, 9·factor², h, w]; the weights are their softmax over the nine neighbors.
+        factor: Factor of width, height and disparity.
 
     Returns:
         [B, h·factor, w·factor] in pixels of the larger grid.

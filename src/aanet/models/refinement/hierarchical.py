@@ -1,4 +1,4 @@
-"""The order of refinement: from the cost volume's scale to the image's, one step at a time."""
+"""Refinement in steps from the resolution of the cost volume to that of the image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aanet.ops import resize_disparity
 
 
 class HierarchicalRefinement(nn.Module):
-    """Upsample to a scale, refine there, go on to the next; `steps` maps 2 to the refiner at half size."""
+    """Upsample and refine at each scale in turn; `steps` maps a scale (2 for half size) to its refinement."""
 
     def __init__(self, steps: dict[int, nn.Module]) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class HierarchicalRefinement(nn.Module):
 
     @property
     def size_multiple(self) -> int:
-        """What H and W must be a multiple of for every step to have a whole size of its own liking."""
+        """The multiple that H and W must be so that every step has a size that it accepts."""
         return max(
             scale * getattr(step, "size_multiple", 1)
             for scale, step in zip(self.scales, self.steps, strict=True)
@@ -36,7 +36,7 @@ class HierarchicalRefinement(nn.Module):
 
 
 class NoRefinement(nn.Module):
-    """For networks whose scores already have the size of the image."""
+    """The refinement of networks whose scores already have the size of the image."""
 
     size_multiple = 1
 

@@ -1,4 +1,4 @@
-"""One refinement step: a small network looks at the images and corrects the disparity by a residual."""
+"""One refinement step: a small network predicts a residual of the disparity from the images."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def _residual_conv() -> Conv2d:
 
 
 class WarpedRefinement(nn.Module):
-    """StereoDRNet's refinement (Chabra et al., CVPR 2019): shows `body` where the disparity fails to explain.
+    """StereoDRNet's refinement (Chabra et al., CVPR 2019).
 
-    The right image is warped by the disparity; what then differs from the left one is an input, beside the
-    left image and the disparity themselves.
+    The inputs are the left image, the disparity, and the difference between the left image and the warped
+    right image; `body` processes their features.
     """
 
     def __init__(self, body: nn.Module, size_multiple: int = 1) -> None:
@@ -46,7 +46,7 @@ class WarpedRefinement(nn.Module):
 
 
 class ColorRefinement(nn.Module):
-    """StereoNet's refinement: the disparity and the left image, no warping."""
+    """StereoNet's refinement, from the disparity and the left image without warping."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Weights: the files in the package, checkpoints, and the names that the authors used."""
+"""Bundled weights, checkpoint files, and the authors' released checkpoints."""

@@ -1,8 +1,8 @@
-"""Weights: a name, a file of ours or a file of the authors → a network with exactly those weights.
+"""Reading and writing checkpoints: bundled weights, files of this package and the authors' files.
 
-Our format is safetensors. Its metadata says how to build the network (`architecture`), what its inputs are
-normalized with (`normalization`), what is recommended for inference (`hints`) and what is known of the
-training (`facts`), so that a file needs no flags.
+The format of this package is safetensors. The metadata contains the arguments to build the network
+(`architecture`), the normalization of its inputs (`normalization`), recommendations for inference (`hints`)
+and facts about the training (`facts`), so that loading a file needs no options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import ReadError, UnsupportedError
 from aanet.inference.hints import InferenceHints
 from aanet.io.atomic import atomic_path
 from aanet.models import zoo
@@ -34,7 +34,7 @@ NORMALIZATION = {"mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}
 
 @dataclass
 class Checkpoint:
-    """Weights with everything that is known about them."""
+    """Weights, the architecture that they belong to, and their metadata."""
 
     architecture: Architecture
     state: dict[str, Tensor]
@@ -46,25 +46,24 @@ class Checkpoint:
         """Build the network and load the weights strictly, in evaluation mode.
 
         Args:
-            training_heads: False leaves the heads that only training needs out; None keeps what the file has.
-            max_disparity: Another search range, where the weights do not fix it; None keeps the file's own.
+            training_heads: False omits the heads that only training needs; None keeps those in the file.
+            max_disparity: Another search range, if the weights do not fix it; None keeps that of the file.
         """
         own = self.architecture.max_disparity
         if max_disparity not in (None, own):
             if zoo.card(self.architecture.builder).fixed_range:
-                raise AanetError(
-                    f"The weights in {self.source} search {own} pixels of disparity, which is part of their "
-                    f"training; {max_disparity} cannot be had from them, but a scale of 0.5 makes them reach "
-                    f"{2 * own}."
+                raise UnsupportedError(
+                    f"The weights in {self.source} were trained for disparities below {own} pixels, which "
+                    f"cannot be changed to {max_disparity}; a scale of 0.5 doubles the range to {2 * own}."
                 )
             architecture = replace(self.architecture, max_disparity=max_disparity)
             return replace(self, architecture=architecture).network(training_heads)
         wanted = self.architecture.training_heads if training_heads is None else training_heads
         if wanted and not self.architecture.training_heads:
-            raise AanetError(f"{self.source} holds no training heads; load it without them.")
-        with torch.device("meta"):  # no need for random weights that are replaced at once
+            raise UnsupportedError(f"{self.source} has no training heads; load it without them.")
+        with torch.device("meta"):  # avoids initializing weights that are replaced at once
             network = zoo.card(self.architecture.builder).build(self.architecture.max_disparity, wanted)
-        zoo.regress_by(network, self.architecture.regression)
+        zoo.set_regression(network, self.architecture.regression)
         state = self.state
         if self.architecture.training_heads and not wanted:
             heads = _head_keys(self.architecture)
@@ -77,25 +76,25 @@ class Checkpoint:
 def load(
     source: str | os.PathLike[str], training_heads: bool | None = None, max_disparity: int | None = None
 ) -> StereoNetwork:
-    """Load a network, in evaluation mode, from a bundled name, a file of ours or a file of the authors.
+    """Load a network in evaluation mode.
 
     Args:
-        source: The name or the file.
-        training_heads: False leaves the heads that only training needs out; None keeps what the file has.
-        max_disparity: Another search range, where the weights do not fix it; None keeps the file's own.
+        source: The name of bundled weights, a file of this package or a checkpoint of the authors.
+        training_heads: False omits the heads that only training needs; None keeps those in the file.
+        max_disparity: Another search range, if the weights do not fix it; None keeps that of the file.
     """
     return read(source).network(training_heads, max_disparity)
 
 
 def read(source: str | os.PathLike[str]) -> Checkpoint:
-    """Read weights from a bundled name (`aanet`, `aanet:kitti15`), a file of ours or one of the authors."""
+    """Read bundled weights (`aanet`, `aanet:kitti15`), a file of this package or one of the authors."""
     path = files.find(source)
     try:
         with path.open("rb") as file:
             start = file.read(16)
             size = path.stat().st_size
     except OSError as error:
-        raise AanetError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+        raise ReadError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
     # A safetensors file starts with the length of its header, which may look like the start of a pickle.
     header = int.from_bytes(start[:8], "little")
     if start[8:9] == b"{" and header <= size - 8:
@@ -103,8 +102,8 @@ def read(source: str | os.PathLike[str]) -> Checkpoint:
     if start[:2] == b"PK" or start[:1] == b"\x80":
         return _read_pickle(path)
     if start[8:9] == b"{":
-        return _read_safetensors(path)  # which says that it is damaged
-    raise AanetError(f"{path} is neither a safetensors file nor a PyTorch checkpoint.")
+        return _read_safetensors(path)  # truncated; raises the error for a damaged file
+    raise ReadError(f"{path} is neither a safetensors file nor a PyTorch checkpoint.")
 
 
 def save(
@@ -114,15 +113,15 @@ def save(
     hints: InferenceHints | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write a network in our format, whole or not at all.
+    """Write a network atomically in the format of this package.
 
     Args:
-        network: What to write.
-        path: Where; an older file there survives any failure.
-        facts: Anything worth knowing of its training, as JSON holds it.
-        hints: What the weights recommend for inference.
-        dtype: What kernels are stored as: float32, or float16 for half the size; loading brings it back to
-            float32. Biases and the statistics of batch norms, which half precision cannot hold, keep theirs.
+        network: The network.
+        path: The file; an existing file is kept if writing fails.
+        facts: Facts about the training, as JSON values.
+        hints: Recommendations of the weights for inference.
+        dtype: The type in which kernels are stored: float32, or float16 for half the size; loading converts
+            them to float32. Biases and batch-norm statistics, which may exceed float16, keep their type.
     """
     state = {
         key: (value.to(dtype) if value.dim() > 1 else value).detach().cpu().contiguous()
@@ -132,7 +131,7 @@ def save(
 
 
 def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
-    """Write a checkpoint in our format, whole or not at all."""
+    """Write a checkpoint atomically in the format of this package."""
     metadata = {
         "format": FORMAT,
         "architecture": json.dumps(asdict(checkpoint.architecture)),
@@ -152,7 +151,7 @@ def _read_safetensors(path: Path) -> Checkpoint:
             metadata = file.metadata() or {}
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dictionary
     except (safetensors.SafetensorError, OSError) as error:
-        raise AanetError(f"{path} is damaged or not a safetensors file ({error}).") from error
+        raise ReadError(f"{path} is damaged or not a safetensors file ({error}).") from error
     state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
     if metadata.get("format") != FORMAT:
         return _from_official(state, str(path))
@@ -162,24 +161,24 @@ def _read_safetensors(path: Path) -> Checkpoint:
         hints = dict(json.loads(metadata.get("hints", "{}")))
         facts = json.loads(metadata["facts"])
     except (KeyError, TypeError, ValueError) as error:
-        raise AanetError(f"The metadata of {path} is incomplete or damaged.") from error
+        raise ReadError(f"The metadata of {path} is incomplete or damaged.") from error
     if normalization != NORMALIZATION:
-        raise AanetError(f"{path} expects images normalized with {normalization}, which is not supported.")
+        raise ReadError(f"{path} expects images normalized with {normalization}, which is not supported.")
     return Checkpoint(architecture, state, InferenceHints.from_dict(hints, str(path)), facts, str(path))
 
 
 def _read_pickle(path: Path) -> Checkpoint:
-    damaged = AanetError(f"{path} is damaged: it ends too early or is no PyTorch checkpoint.")
+    damaged = ReadError(f"{path} is truncated or not a PyTorch checkpoint.")
     with path.open("rb") as file:
         if file.read(2) == b"PK" and not zipfile.is_zipfile(path):
             raise damaged
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise AanetError(
-            f"{path} holds more than weights, and loading it could run code from the file; it is refused."
+        raise ReadError(
+            f"{path} contains objects other than weights, and loading it could execute code; it is refused."
         ) from error
-    except Exception as error:  # a damaged pickle is a damaged program: it may fail in any way
+    except Exception as error:  # a damaged pickle can raise any exception
         raise damaged from error
     return _from_official(_unwrap(content, path), str(path))
 
@@ -192,25 +191,25 @@ def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
                 content = content[key]
                 break
     if not isinstance(content, dict) or not content:
-        raise AanetError(f"{path} holds no weights.")
+        raise ReadError(f"{path} contains no weights.")
     if not all(isinstance(value, Tensor) for value in content.values()):
-        raise AanetError(f"{path} holds other things than weights where weights were expected.")
+        raise ReadError(f"{path} contains values other than tensors in place of weights.")
     return {str(key): value for key, value in content.items()}
 
 
 def _from_official(state: dict[str, Tensor], source: str) -> Checkpoint:
-    state = {key.removeprefix("module."): value for key, value in state.items()}  # from data parallelism
+    state = {key.removeprefix("module."): value for key, value in state.items()}  # added by DataParallel
     try:
-        layout = official.recognize(state)
-    except AanetError as error:
-        raise AanetError(f"{source}: {error}") from error
+        layout = official.detect(state)
+    except ReadError as error:
+        raise ReadError(f"{source}: {error}") from error
     architecture = Architecture(layout.name, layout.max_disparity, layout.training_heads)
     renamed = {layout.keys[key]: value for key, value in state.items()}
     return Checkpoint(architecture, renamed, facts={"origin": "the authors of AANet"}, source=source)
 
 
 def _head_keys(architecture: Architecture) -> set[str]:
-    """The keys that only the training heads need."""
+    """Return the keys of the training heads."""
     with torch.device("meta"):
         builder = zoo.card(architecture.builder).build
         with_heads = builder(architecture.max_disparity, True).state_dict()
@@ -223,7 +222,7 @@ def _check_state(network: StereoNetwork, state: dict[str, Tensor], source: str) 
     found = {key: tuple(value.shape) for key, value in state.items()}
     differences = official.differences(expected, found)
     if differences:
-        raise AanetError(
-            f"{source} says it holds {network.architecture.builder}, but differs in: "
+        raise ReadError(
+            f"The weights in {source} do not fit {network.architecture.builder}: "
             f"{official.summary(differences)}."
         )

@@ -1,6 +1,6 @@
-"""Where weights lie: from a name or a path to a file, without loading torch.
+"""Finding weight files by name or path, without importing torch.
 
-A prediction whose network was converted before needs no torch at all, so finding its file must not either.
+A prediction with a cached OpenVINO model does not import torch, so finding its weights must not either.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import safetensors
 
-from aanet.errors import AanetError
+from aanet.errors import ReadError
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 
 
 def find(source: str | os.PathLike[str]) -> Path:
-    """Return the file that a bundled name (`aanet`, `aanet:kitti15`) or a path means."""
+    """Return the file for a path or for the name of bundled weights (`aanet`, `aanet:kitti15`)."""
     path = Path(source)
     if path.is_file():
         return path
@@ -26,28 +26,26 @@ def find(source: str | os.PathLike[str]) -> Path:
     if bundled.is_file():
         return bundled
     known = ", ".join(bundled_names()) or "none yet"
-    raise AanetError(
-        f"There is no weights file {source}, nor bundled weights of that name (bundled: {known})."
-    )
+    raise ReadError(f"There is neither a file {source} nor bundled weights of that name (bundled: {known}).")
 
 
 def bundled_file(name: str) -> Path:
-    """Return where the bundled weights of that name would lie."""
+    """Return the path for bundled weights of that name, which may not exist."""
     return BUNDLED / f"{name.replace(':', '-')}.safetensors"
 
 
 def card_file(name: str) -> Path:
-    """Return where the card of bundled weights lies: what they were trained on, their scores and limits."""
+    """Return the path of the model card of bundled weights: training data, accuracy and limits."""
     return bundled_file(name).with_suffix(".md")
 
 
 def facts(name: str) -> dict[str, Any]:
-    """Return what is known of bundled weights, as their file says."""
+    """Return the facts about bundled weights (training, accuracy) that their file contains."""
     with safetensors.safe_open(bundled_file(name), framework="numpy") as file:
         known: dict[str, Any] = json.loads((file.metadata() or {})["facts"])
     return known
 
 
 def bundled_names() -> list[str]:
-    """The names of the weights that come with the package."""
+    """Return the names of the bundled weights."""
     return sorted(path.stem.replace("-", ":") for path in BUNDLED.glob("*.safetensors"))

@@ -1,7 +1,7 @@
-"""The names that the authors' checkpoints use, and which of our networks a file holds.
+"""Detecting and translating the checkpoints that the authors released.
 
-The authors released AANet, AANet+ and the four other AA networks. Their files are recognized by keys and
-shapes alone: every candidate states the keys it would have there, and the file must have exactly those.
+The authors released AANet, AANet+ and the four other AA networks. The architecture of a file is detected from
+its keys and shapes, which must be exactly those of one of these networks.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, ReadError
 from aanet.models import zoo
 
 Shapes = dict[str, tuple[int, ...]]
-Rule = tuple[str, str]  # a regular expression, and what takes its place
-Part = tuple[str, str, list[Rule]]  # how our keys begin, how theirs do, and rules for the rest of the key
+Rule = tuple[str, str]  # a regular expression and its replacement
+Part = tuple[str, str, list[Rule]]  # prefix of our keys, prefix of theirs, and rules for the rest of the key
 
 _BOTTLENECK: list[Rule] = [
     (r"\breduce\.0\.", "conv1."),
@@ -135,7 +135,7 @@ OFFICIAL_PARTS: dict[str, list[Part]] = {
 
 
 def official_key(key: str, parts: list[Part]) -> str:
-    """Translate one key of ours; deformable convolutions must already carry the authors' two names."""
+    """Translate one of our keys, in which deformable convolutions already have the authors' two names."""
     for ours, theirs, rules in parts:
         match = re.match(ours, key)
         if match:
@@ -147,8 +147,8 @@ def official_key(key: str, parts: list[Part]) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """One network as the authors would store it."""
+class OfficialLayout:
+    """The keys and shapes of a network in the authors' checkpoints."""
 
     name: str
     max_disparity: int
@@ -158,8 +158,8 @@ class Layout:
 
 
 @functools.cache
-def layout_of(name: str, max_disparity: int, training_heads: bool) -> Layout:
-    """State the keys and shapes that the authors' file of this network has."""
+def layout_of(name: str, max_disparity: int, training_heads: bool) -> OfficialLayout:
+    """Return the keys and shapes of the authors' checkpoint of this network."""
     with torch.device("meta"):
         network = zoo.card(name).build(max_disparity, training_heads)
     state = network.state_dict()
@@ -171,11 +171,11 @@ def layout_of(name: str, max_disparity: int, training_heads: bool) -> Layout:
         theirs = official_key(named.replace("offset_predictor", "offset_conv"), OFFICIAL_PARTS[name])
         keys[theirs] = key
         shapes[theirs] = tuple(tensor.shape)
-    return Layout(name, max_disparity, training_heads, keys, shapes)
+    return OfficialLayout(name, max_disparity, training_heads, keys, shapes)
 
 
-def recognize(state: dict[str, Tensor]) -> Layout:
-    """Find the network whose keys and shapes are exactly those of an authors' state dict."""
+def detect(state: dict[str, Tensor]) -> OfficialLayout:
+    """Find the network whose keys and shapes are exactly those of the state dict."""
     shapes: Shapes = {key: tuple(tensor.shape) for key, tensor in state.items()}
     candidates = []
     for name in OFFICIAL_PARTS:
@@ -184,42 +184,42 @@ def recognize(state: dict[str, Tensor]) -> Layout:
             return layout
         candidates.append(layout)
     closest = min(candidates, key=lambda layout: len(differences(layout.shapes, shapes)))
-    raise AanetError(
-        f"The weights fit no network here; the closest is {zoo.card(closest.name).title}, "
+    raise ReadError(
+        f"The weights match none of the supported networks; the closest is {zoo.card(closest.name).title}, "
         f"which differs in: {summary(differences(closest.shapes, shapes))}."
     )
 
 
-def _layout_like(name: str, shapes: Shapes) -> Layout:
-    """State a network with the maximum disparity, and with the training heads, that a file seems to have."""
+def _layout_like(name: str, shapes: Shapes) -> OfficialLayout:
+    """Return the layout of a network for the maximum disparity and training heads that the shapes suggest."""
     training_heads = "aggregation.final_conv.1.weight" in shapes
     candidates = shapes.get("aggregation.final_conv.0.weight", (0,))[0]
     try:
         return layout_of(name, candidates * _finest_scale(name), training_heads)
-    except AanetError:  # no maximum disparity of this network
+    except InputError:  # not a valid maximum disparity of this network
         return layout_of(name, 192, training_heads)
 
 
 @functools.cache
 def _finest_scale(name: str) -> int:
-    """Pixels of the image per candidate of the network's finest cost volume."""
+    """Image pixels per candidate of the network's finest cost volume."""
     with torch.device("meta"):
         return zoo.card(name).build(192, False).features.scales[0]
 
 
 def differences(expected: Shapes, found: Shapes) -> list[str]:
-    """Say in words where two layouts differ, wrong shapes first."""
+    """Describe the differences of two sets of shapes, wrong shapes first."""
     wrong = [
         f"{key} is {list(found[key])} instead of {list(shape)}"
         for key, shape in expected.items()
         if key in found and found[key] != shape
     ]
     missing = [f"{key} is missing" for key in expected if key not in found]
-    extra = [f"{key} is not part of it" for key in found if key not in expected]
+    extra = [f"{key} is unexpected" for key in found if key not in expected]
     return wrong + missing + extra
 
 
-def summary(differences: list[str], most: int = 3) -> str:
-    """Name the first differences and count the rest."""
-    rest = len(differences) - most
-    return "; ".join(differences[:most]) + (f"; and {rest} more" if rest > 0 else "")
+def summary(differences: list[str]) -> str:
+    """Join the first three differences and count the rest."""
+    rest = len(differences) - 3
+    return "; ".join(differences[:3]) + (f"; and {rest} more" if rest > 0 else "")

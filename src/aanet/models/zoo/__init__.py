@@ -1,6 +1,6 @@
-"""The paper's ten networks and three ablations, and one of our own.
+"""The paper's ten networks and three ablations, and one network of this package.
 
-Every network has a builder and a card beside it, in the file of its family.
+The module of each family defines the builders and cards of its networks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import torch
 
-from aanet.errors import AanetError
+from aanet.errors import InputError, UnsupportedError
 from aanet.models.features import FastFeatures
 from aanet.models.initialization import initialize_for_matching
 from aanet.models.network import StereoNetwork
@@ -25,12 +25,12 @@ NETWORKS: dict[str, Card] = {**adaptive.CARDS, **volumes.CARDS}
 def card(name: str) -> Card:
     """Look up a network by its name."""
     if name not in NETWORKS:
-        raise AanetError(f"There is no network {name!r}; the networks are: {', '.join(NETWORKS)}.")
+        raise InputError(f"There is no network {name!r}; the networks are: {', '.join(NETWORKS)}.")
     return NETWORKS[name]
 
 
 def replaced_3d() -> dict[str, str]:
-    """The networks with 3D convolutions, and with adaptive aggregation in their place (table 2)."""
+    """Map each network with 3D convolutions to its version with adaptive aggregation (table 2)."""
     return {card.replaces: name for name, card in NETWORKS.items() if card.replaces is not None}
 
 
@@ -42,16 +42,18 @@ def build(
     regression: str | None = None,
     seed: int | None = None,
 ) -> StereoNetwork:
-    """Build a network with fresh weights.
+    """Build a network with newly initialized weights.
 
     Args:
         name: One of `NETWORKS`.
-        max_disparity: Disparities from 0 to below this many pixels; an error names what is allowed.
-        training_heads: Also predict at the coarser scales, as intermediate supervision needs.
+        max_disparity: The search range: disparities are below this many pixels. Each network has multiples
+            that it accepts.
+        training_heads: Also predict at the coarser scales, for intermediate supervision.
         initialization: "paper"; "matching" to start the aggregation of an AA network as the identity; or
-            "pretrained" for features from ImageNet, where the network has such a backbone.
-        regression: "soft_argmin" (equation 7), or "peak" for its highest peak; None for the network's own.
-        seed: Draw the weights from a generator of this seed; None draws from PyTorch's own.
+            "pretrained" for features pretrained on ImageNet, if the network has such a backbone.
+        regression: "soft_argmin" (equation 7) or "peak" (over the highest peak only); None for the network's
+            default.
+        seed: Seed of the weights; None draws them from PyTorch's global generator.
     """
     builder = card(name).build
     if seed is None:
@@ -61,39 +63,39 @@ def build(
             torch.manual_seed(seed)
             network = builder(max_disparity, training_heads)
     if regression is not None:
-        regress_by(network, regression)
+        set_regression(network, regression)
     if initialization == "matching":
         initialize_for_matching(network)
     elif initialization == "pretrained":
         _load_imagenet(network)
     elif initialization != "paper":
-        raise AanetError(
+        raise InputError(
             f"The initialization must be one of {', '.join(get_args(Initialization))}; "
-            f"it is {initialization!r}."
+            f"got {initialization!r}."
         )
     return to_channels_last(network)
 
 
 def _load_imagenet(network: StereoNetwork) -> None:
     if not isinstance(network.features, FastFeatures):
-        raise AanetError(f"{network.architecture.builder} has no backbone that was trained on ImageNet.")
+        raise UnsupportedError(f"{network.architecture.builder} has no backbone pretrained on ImageNet.")
     network.features.backbone.load_imagenet()
 
 
-def regress_by(network: StereoNetwork, regression: str) -> None:
-    """Let a network regress its disparity in another way than it was built with; no weight depends on it."""
+def set_regression(network: StereoNetwork, regression: str) -> None:
+    """Replace the disparity regression of a network; its weights do not depend on it."""
     if regression == network.architecture.regression:
         return
     if regression not in REGRESSIONS:
-        raise AanetError(f"The regression must be one of {', '.join(REGRESSIONS)}, not {regression!r}.")
+        raise InputError(f"The regression must be one of {', '.join(REGRESSIONS)}; got {regression!r}.")
     if not isinstance(network.regression, tuple(REGRESSIONS.values())):
-        raise AanetError(f"{network.architecture.builder} has a regression of its own, which stays as it is.")
+        raise UnsupportedError(f"{network.architecture.builder} has a regression that cannot be replaced.")
     network.regression = REGRESSIONS[regression]()
     network.architecture = replace(network.architecture, regression=regression)
 
 
 def to_channels_last(network: StereoNetwork) -> StereoNetwork:
-    """Lay 2D kernels out channels-last, which makes every 2D activation channels-last: faster on a CPU."""
+    """Store 2D kernels channels-last, which makes 2D activations channels-last and is faster on a CPU."""
     for parameter in network.parameters():
         if parameter.dim() == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

@@ -1,4 +1,4 @@
-"""Networks with adaptive aggregation: AANet, its ablations and its versions of other networks; AANet-Fast."""
+"""Networks with adaptive aggregation: AANet, its ablations, AA versions of other networks, and AANet-Fast."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def aanet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwo
 
 
 def aanet_no_isa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """Ablation (table 1): every window is a regular 3×3 one, scales still talk to each other."""
+    """Ablation (table 1): regular 3×3 windows, with cross-scale aggregation."""
     return _on_aanet_features("aanet_no_isa", max_disparity, training_heads, stacks.without_isa)
 
 
 def aanet_no_csa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """Ablation (table 1): sampling points adapt, but every scale is aggregated alone."""
+    """Ablation (table 1): adaptive sampling points, without cross-scale aggregation."""
     return _on_aanet_features("aanet_no_csa", max_disparity, training_heads, stacks.without_csa)
 
 
 def aanet_no_isa_csa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """Ablation (table 1): regular windows, and every scale alone."""
+    """Ablation (table 1): regular 3×3 windows, without cross-scale aggregation."""
     return _on_aanet_features("aanet_no_isa_csa", max_disparity, training_heads, stacks.without_isa_and_csa)
 
 
@@ -70,28 +70,28 @@ def aanet_plus(max_disparity: int = 192, training_heads: bool = False) -> Stereo
 
 
 def ganet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """GA-Net with its 3D aggregation replaced by the adaptive one."""
+    """GA-Net with adaptive instead of 3D aggregation."""
     features = PyramidFeatures(GANetFeatures(deformable_window))
     refinement = HierarchicalRefinement({2: stereodrnet_refinement(), 1: stereodrnet_refinement()})
     return _adaptive("ganet_aa", max_disparity, training_heads, features, refinement)
 
 
 def psmnet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """PSMNet with its 3D aggregation replaced by the adaptive one."""
+    """PSMNet with adaptive instead of 3D aggregation."""
     features = PyramidFeatures(PSMNetFeatures())
     refinement = HierarchicalRefinement({2: stereodrnet_refinement(), 1: stereodrnet_refinement()})
     return _adaptive("psmnet_aa", max_disparity, training_heads, features, refinement)
 
 
 def gcnet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """GC-Net with its 3D aggregation replaced by the adaptive one."""
+    """GC-Net with adaptive instead of 3D aggregation."""
     features = PyramidFeatures(GCNetFeatures())
     refinement = HierarchicalRefinement({1: stereodrnet_refinement()})
     return _adaptive("gcnet_aa", max_disparity, training_heads, features, refinement)
 
 
 def stereonet_aa(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """StereoNet at a quarter of the image with four adaptive blocks on its one scale: small and fast."""
+    """StereoNet at 1/4 resolution with four adaptive blocks at a single scale: small and fast."""
     features = StereoNetFeatures(halvings=2)
     candidates = _pyramid_candidates("stereonet_aa", max_disparity, features)
     stack = [
@@ -109,14 +109,15 @@ def stereonet_aa(max_disparity: int = 192, training_heads: bool = False) -> Ster
 
 
 def aanet_fast(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """Not in the paper: adaptive aggregation for a CPU, on pretrained features, no full-size layers."""
+    """A network for CPUs, not in the paper: pretrained features, and no layers at full resolution."""
     features = FastFeatures()
     check_max_disparity("aanet_fast", max_disparity, features.scales[-1])
     candidates = [max_disparity // scale for scale in features.scales]
     channels = (48, 64, 128)
-    blocks = (1, 1, 2)  # at each scale: more where pixels are few
+    blocks = (1, 1, 2)  # per scale, fine to coarse; the coarsest has few pixels
     regular, sparse = GuidedIntraScaleAggregation.regular, GuidedIntraScaleAggregation.sparse
-    # Adaptive sampling comes last, as in the paper, and where it costs little.
+    # Adaptive sampling only in the last module, as late as in the paper, and only at the coarser scales,
+    # where it is cheap.
     windows = ((regular, regular, regular), (regular, regular, regular), (regular, sparse, sparse))
     stack = [
         GuidedAggregationModule(
@@ -184,7 +185,7 @@ def _adaptive(
 
 
 def _pyramid_candidates(name: str, max_disparity: int, features: FeatureExtractor) -> list[int]:
-    """Return the candidates per scale; the coarsest must still split into the deformable groups."""
+    """Return the candidates per scale; those of the coarsest must split into the deformable groups."""
     check_max_disparity(name, max_disparity, features.scales[-1] * DeformConv2d.GROUPS)
     return [max_disparity // scale for scale in features.scales]
 
@@ -212,7 +213,7 @@ CARDS: dict[str, Card] = {
     "aanet_fast": Card(
         title="AANet-Fast",
         build=aanet_fast,
-        summary="made for a CPU: pretrained features, guided aggregation, convex upsampling",
+        summary="designed for CPUs: pretrained features, guided aggregation, convex upsampling",
         bytes_per_pixel=600,
         in_paper=False,
     ),
@@ -240,19 +241,19 @@ CARDS: dict[str, Card] = {
     "aanet_no_isa": Card(
         title="AANet w/o ISA",
         build=aanet_no_isa,
-        summary="ablation: regular windows",
+        summary="ablation: without intra-scale aggregation",
         bytes_per_pixel=800,
     ),
     "aanet_no_csa": Card(
         title="AANet w/o CSA",
         build=aanet_no_csa,
-        summary="ablation: every scale alone",
+        summary="ablation: without cross-scale aggregation",
         bytes_per_pixel=800,
     ),
     "aanet_no_isa_csa": Card(
         title="AANet w/o ISA & CSA",
         build=aanet_no_isa_csa,
-        summary="ablation: neither",
+        summary="ablation: without intra-scale and cross-scale aggregation",
         bytes_per_pixel=800,
     ),
 }

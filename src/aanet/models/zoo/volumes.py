@@ -1,4 +1,4 @@
-"""The networks with 3D convolutions that the paper compares with."""
+"""The networks with 3D convolutions that the paper compares AANet with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aanet.models.zoo.card import Card, check_max_disparity
 
 
 def stereonet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """StereoNet at an eighth of the image (Khamis et al., ECCV 2018)."""
+    """StereoNet at 1/8 resolution (Khamis et al., ECCV 2018)."""
     features = StereoNetFeatures(halvings=3)
     (scale,) = features.scales
     check_max_disparity("stereonet", max_disparity, scale)
@@ -34,7 +34,7 @@ def stereonet(max_disparity: int = 192, training_heads: bool = False) -> StereoN
 
 
 def gcnet(max_disparity: int = 192, training_heads: bool = False) -> StereoNetwork:
-    """GC-Net (Kendall et al., ICCV 2017); it has no heads that only training needs."""
+    """GC-Net (Kendall et al., ICCV 2017); it has no training heads."""
     features = GCNetFeatures()
     (scale,) = features.scales
     check_max_disparity("gcnet", max_disparity, scale * GCNetAggregation.size_multiple)
@@ -83,7 +83,7 @@ CARDS: dict[str, Card] = {
     "stereonet": Card(
         title="StereoNet",
         build=stereonet,
-        summary="four 3D convolutions at an eighth of the image",
+        summary="four 3D convolutions at 1/8 resolution",
         bytes_per_pixel=500,
         correlates=False,
         fixed_range=False,
@@ -91,7 +91,7 @@ CARDS: dict[str, Card] = {
     "gcnet": Card(
         title="GC-Net",
         build=gcnet,
-        summary="nineteen 3D convolutions at half of the image",
+        summary="nineteen 3D convolutions at 1/2 resolution",
         bytes_per_pixel=17000,
         correlates=False,
         fixed_range=False,
@@ -111,6 +111,6 @@ CARDS: dict[str, Card] = {
         bytes_per_pixel=16000,
         correlates=False,
         fixed_range=False,
-        one_graph=False,
+        dynamic_shapes=False,
     ),
 }

@@ -1,4 +1,4 @@
-// The page talks to the public HTTP API and to nothing else.
+// Requests of the page, which uses only the public HTTP API.
 import { readNpz } from "./npz.js";
 
 const API = "/api/v1";
@@ -12,7 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The part of the address after # is never sent to a server; it carries the token to this page. */
+/** Take the token from the fragment of the URL, which browsers never send to a server. */
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
@@ -40,7 +40,7 @@ export async function listModels() {
 /** A file of the example pair. */
 export async function exampleFile(name) {
   const response = await fetch(`/page/motorcycle/${name}`);
-  if (!response.ok) throw new ApiError(response.status, "example", "The example pair is not at hand.");
+  if (!response.ok) throw new ApiError(response.status, "example", "The example pair is not available.");
   return new File([await response.blob()], name);
 }
 
@@ -49,8 +49,8 @@ export async function colors() {
 }
 
 /**
- * Match a pair; `onSent(share)` is called while it is sent.
- * XMLHttpRequest, because fetch cannot tell how much of an upload has gone.
+ * Match a pair; `onSent(share)` is called during the upload.
+ * Uses XMLHttpRequest, because fetch does not report the progress of uploads.
  */
 export function match(files, query, signal, onSent) {
   const form = new FormData();
@@ -61,7 +61,7 @@ export function match(files, query, signal, onSent) {
   for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
   request.upload.onprogress = (event) => onSent(event.loaded / event.total);
   return new Promise((resolve, reject) => {
-    request.onerror = () => reject(new ApiError(0, "unreachable", "The server does not answer."));
+    request.onerror = () => reject(new ApiError(0, "unreachable", "The server does not respond."));
     request.onabort = () => reject(new ApiError(0, "cancelled", "Cancelled."));
     request.onload = () => {
       if (request.status !== 200) reject(readProblem(request));
@@ -79,7 +79,7 @@ function readProblem(request) {
     const again = request.status === 503 && wait ? ` Try again in ${wait} s.` : "";
     return new ApiError(request.status, problem.code, problem.message + again);
   } catch {
-    return new ApiError(request.status, "unreadable", `The server answered ${request.status}.`);
+    return new ApiError(request.status, "unreadable", `The server responded with status ${request.status}.`);
   }
 }
 

@@ -12,7 +12,7 @@ varying vec3 shade;
 void main() {
   shade = color;
   gl_Position = matrix * vec4(position.x, -position.y, -position.z, 1.0);
-  // The splat of a pixel grows with its depth, as the patch that it saw does.
+  // The surface that a pixel covers grows with its depth, and so does its point.
   gl_PointSize = clamp(pointScale * position.z / gl_Position.w, 1.0, 12.0);
   bool kept = extra.x >= keep.x && position.z >= keep.y && position.z <= keep.z && extra.y >= keep.w;
   if (!kept) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
@@ -24,7 +24,7 @@ void main() { gl_FragColor = vec4(shade, 1.0); }`;
 export class Cloud {
   constructor(canvas, described) {
     this.canvas = canvas;
-    this.described = described; // called with how many points are shown
+    this.described = described; // called with the number of points shown and in total
     this.filter = { sure: 0.2, near: 0, far: Infinity, edges: true };
     this.size = 1.2;
     this.gl = canvas.getContext("webgl", { antialias: true, preserveDrawingBuffer: true });
@@ -49,17 +49,17 @@ export class Cloud {
       ["matrix", "keep", "pointScale"].map((name) => [name, gl.getUniformLocation(program, name)]),
     );
     this.buffers = Object.fromEntries(["position", "color", "extra"].map((name) => {
-      const place = gl.getAttribLocation(program, name);
+      const location = gl.getAttribLocation(program, name);
       const buffer = gl.createBuffer();
       gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      gl.enableVertexAttribArray(place);
+      gl.enableVertexAttribArray(location);
       const bytes = name === "color";
-      gl.vertexAttribPointer(place, 3, bytes ? gl.UNSIGNED_BYTE : gl.FLOAT, bytes, 0, 0);
+      gl.vertexAttribPointer(location, 3, bytes ? gl.UNSIGNED_BYTE : gl.FLOAT, bytes, 0, 0);
       return [name, buffer];
     }));
   }
 
-  /** Show a result; without calibration with an assumed camera. */
+  /** Show a result; without a calibration, an assumed camera is used. */
   show(result, range) {
     this.camera = result.camera || assumedCamera(result);
     this.metric = Boolean(result.camera);
@@ -99,7 +99,7 @@ export class Cloud {
     this.gl.bufferData(this.gl.ARRAY_BUFFER, data, this.gl.STATIC_DRAW);
   }
 
-  /** Change the filter, count what is left, draw. */
+  /** Change the filter, count the remaining points and draw them. */
   refilter(change) {
     Object.assign(this.filter, change);
     this.described(this.kept().length, this.points.count);
@@ -122,7 +122,7 @@ export class Cloud {
       const ground = getComputedStyle(canvas).backgroundColor.match(/\d+/g).map((level) => level / 255);
       gl.clearColor(ground[0], ground[1], ground[2], 1);
       gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-      // At home the picture just fits, whichever of its sides is the tighter one.
+      // In the initial view, the image just fits the canvas in its tighter dimension.
       const aspect = width / height;
       const tan = (0.5 / this.camera.fx) * Math.max(this.frame[1], this.frame[0] / aspect);
       gl.uniformMatrix4fv(this.uniform.matrix, false, this.orbit.matrix(tan, aspect));

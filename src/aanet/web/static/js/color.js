@@ -1,14 +1,14 @@
-// Values to colors: the same ramp as in the files that the package writes.
+// Mapping values to colors, with the same color ramp as in the files that the package writes.
 
 let ramp = null; // 256 × RGB, near is red and far is blue
 const UNKNOWN = [48, 48, 48];
-const HIDDEN = [232, 62, 208]; // magenta: no color of the ramp comes near it
+const HIDDEN = [232, 62, 208]; // magenta, which is not similar to any color of the ramp
 
 export function setRamp(colors) {
   ramp = colors;
 }
 
-/** From the 1st to the 99th percentile: a few wild values do not stretch the scale. */
+/** The range from the 1st to the 99th percentile, so that a few outliers do not stretch the scale. */
 export function valueRange(values) {
   const step = Math.max(1, Math.floor(values.length / 100_000));
   const sample = [];
@@ -25,7 +25,7 @@ export function colorOf(value, [low, high]) {
   return ramp[Math.min(255, Math.max(0, Math.round((255 * (value - low)) / (high - low))))];
 }
 
-/** Paint one color for each pixel; `pick(i)` gives RGB. */
+/** Paint every pixel i with the RGB color `pick(i)`. */
 export function paint(canvas, width, height, pick) {
   canvas.width = width;
   canvas.height = height;
@@ -50,7 +50,7 @@ export const pickers = {
   left: (result) => (i) => result.left.subarray(3 * i, 3 * i + 3),
 };
 
-/** Round numbers along a scale, about `count` of them. */
+/** About `count` round numbers between `low` and `high`. */
 export function ticks(low, high, count) {
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));

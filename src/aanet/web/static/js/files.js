@@ -1,15 +1,15 @@
-// The files of `docs/conventions.md`, written in the browser from the arrays that it has already.
+// Writing the file formats of `docs/conventions.md` in the browser.
 
 /** KITTI's 16-bit PNG: 256 × pixels, 0 where unknown. */
 export async function encodePng16(values, width, height) {
-  const rows = new Uint8Array(height * (1 + 2 * width)); // each row begins with its filter, 0: none
+  const rows = new Uint8Array(height * (1 + 2 * width)); // each row begins with its filter type, 0 for none
   for (let y = 0, at = 0; y < height; y += 1) {
     at += 1;
     for (let x = 0; x < width; x += 1, at += 2) {
       const value = values[y * width + x];
       const stored = Number.isFinite(value) ? Math.max(Math.round(value * 256), 1) : 0;
       if (value < 0 || stored > 65535) {
-        throw new Error("A 16-bit PNG holds disparities from 0 to 255.99 px; take PFM or NPY instead.");
+        throw new Error("A 16-bit PNG can only store disparities from 0 to 255.99 px; use PFM or NPY instead.");
       }
       rows[at] = stored >> 8;
       rows[at + 1] = stored & 255;
@@ -19,7 +19,7 @@ export async function encodePng16(values, width, height) {
   const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
-  header.set([16, 0, 0, 0, 0], 8); // 16 bits of gray
+  header.set([16, 0, 0, 0, 0], 8); // 16-bit grayscale
   const deflated = await new Response(
     new Blob([rows]).stream().pipeThrough(new CompressionStream("deflate")),
   ).arrayBuffer();
@@ -62,7 +62,7 @@ export function encodePfm(values, width, height) {
   return new Blob([`Pf\n${width} ${height}\n-1.0\n`, data]);
 }
 
-/** NumPy's own file, float32. */
+/** NumPy's .npy file, float32. */
 export function encodeNpy(values, width, height) {
   let header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${height}, ${width}), }`;
   header = header.padEnd(Math.ceil((11 + header.length) / 64) * 64 - 11) + "\n"; // data begins at a multiple of 64
@@ -70,7 +70,7 @@ export function encodeNpy(values, width, height) {
   return new Blob([start, header, values]);
 }
 
-/** Colored points as binary PLY; `cloud` has positions [3N], colors [3N] and the indices to keep. */
+/** Colored points as binary PLY: positions [3N], colors [3N] and the indices of the points to write. */
 export function encodePly(positions, colors, kept) {
   const header = [
     "ply",
@@ -82,16 +82,16 @@ export function encodePly(positions, colors, kept) {
     "end_header\n",
   ].join("\n");
   const data = new DataView(new ArrayBuffer(15 * kept.length));
-  kept.forEach((index, place) => {
+  kept.forEach((index, vertex) => {
     for (let axis = 0; axis < 3; axis += 1) {
-      data.setFloat32(15 * place + 4 * axis, positions[3 * index + axis], true);
-      data.setUint8(15 * place + 12 + axis, colors[3 * index + axis]);
+      data.setFloat32(15 * vertex + 4 * axis, positions[3 * index + axis], true);
+      data.setUint8(15 * vertex + 12 + axis, colors[3 * index + axis]);
     }
   });
   return new Blob([header, data]);
 }
 
-/** Hand a file to the person. */
+/** Download a file. */
 export function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

@@ -1,6 +1,6 @@
-// Disparity to meters and points, as `docs/conventions.md` defines them.
+// Conversion of disparity to depth and points, as defined in `docs/conventions.md`.
 
-/** Meters of a disparity, or NaN at and beyond infinity. */
+/** The depth of a disparity in meters, or NaN if it is not finite. */
 export function depthOf(camera, disparity) {
   const doffs = camera.cx_right === null ? 0 : camera.cx_right - camera.cx;
   const above = disparity + doffs;
@@ -8,8 +8,8 @@ export function depthOf(camera, disparity) {
 }
 
 /**
- * A camera for looking at a result without calibration: an ordinary lens, and a baseline that puts the
- * middle of the scene at a distance of 1.  Shapes are roughly right, lengths mean nothing.
+ * An assumed camera for results without a calibration: a typical focal length, and a baseline with which the
+ * median depth is 1. Shapes are roughly right, but lengths have no meaning.
  */
 export function assumedCamera(result) {
   const sample = Array.from(result.disparity.filter((d, i) => i % 97 === 0 && d > 0)).sort((a, b) => a - b);
@@ -20,7 +20,7 @@ export function assumedCamera(result) {
   };
 }
 
-const EDGE = 0.03; // of the depth: a larger step to a neighbor is an edge, not a surface
+const EDGE = 0.03; // relative depth difference between neighbors above which they are on different surfaces
 
 /** Points of every `step`-th pixel: positions, colors, confidence, and whether they lie on a surface. */
 export function pointsOf(result, camera, maxPoints) {
@@ -54,7 +54,7 @@ export function pointsOf(result, camera, maxPoints) {
   };
 }
 
-/** Indices of the points that the sliders leave. */
+/** Indices of the points that pass the filter. */
 export function keptPoints(cloud, filter) {
   const kept = [];
   for (let i = 0; i < cloud.count; i += 1) {

@@ -1,16 +1,16 @@
-// What happens when: the pair, the request, the views, the downloads.
+// The page: connects the form, requests, views and downloads.
 import * as api from "./api.js";
 import { setRamp, valueRange } from "./color.js";
 import { Cloud } from "./cloud.js";
 import { encodeNpy, encodePfm, encodePly, encodePng16, save } from "./files.js";
-import { Pair } from "./pair.js";
+import { PairForm } from "./pair.js";
 import { Picture } from "./picture.js";
 import { Progress } from "./progress.js";
 import { startTheme } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
 const state = { models: [], result: null, range: null, sgbm: null, sent: null, abort: null };
-const pair = new Pair(() => ready());
+const pair = new PairForm(() => ready());
 const picture = new Picture();
 const progress = new Progress();
 const cloud = new Cloud($("cloud"), (shown, all) => {
@@ -20,7 +20,7 @@ const cloud = new Cloud($("cloud"), (shown, all) => {
 function ready() {
   $("go").disabled = !pair.complete || Boolean(state.abort);
   $("swap").hidden = !pair.files.left && !pair.files.right;
-  if (!state.abort) progress.say(pair.complete ? "Ready." : "Choose a left and a right image.");
+  if (!state.abort) progress.setStatus(pair.complete ? "Ready." : "Choose a left and a right image.");
 }
 
 function fail(error) {
@@ -34,7 +34,7 @@ function fail(error) {
 
 async function start() {
   startTheme($("theme"), () => cloud.draw());
-  if (!cloud.gl) $("count").textContent = "This browser has no WebGL, so it cannot show points; the PLY file still can be saved.";
+  if (!cloud.gl) $("count").textContent = "This browser has no WebGL and cannot show points; the PLY file can still be downloaded.";
   $("token").value = api.takeToken();
   setRamp(await api.colors());
   await loadModels();
@@ -70,7 +70,7 @@ const query = (model) => ({
   model, check: $("check").checked, ...($("scale").value && { scale: $("scale").value }),
 });
 
-/** Run one request with progress; undefined if it failed or was cancelled. */
+/** Run a request and show its progress; returns undefined if it failed or was cancelled. */
 async function request(files, model, name) {
   if (state.abort) return undefined;
   state.abort = new AbortController();
@@ -124,7 +124,7 @@ function showFacts(result) {
     Engine: result.engine,
     Size: `${result.width} × ${result.height}`,
     Time: `${result.seconds.toFixed(2)} s`,
-    Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none: no meters",
+    Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none (no depth in meters)",
   };
   $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
     const row = document.createElement("div");
@@ -148,16 +148,16 @@ async function show() {
     cloud.draw();
     return;
   }
-  let beside = $("against").value === "nothing" ? null : $("against").value;
-  if (beside === "sgbm") {
+  let other = $("against").value === "nothing" ? null : $("against").value;
+  if (other === "sgbm") {
     state.sgbm ||= await request(state.sent, "sgbm", "SGBM");
-    beside = state.sgbm || null;
-    if (!beside) $("against").value = "nothing";
+    other = state.sgbm || null;
+    if (!other) $("against").value = "nothing";
   }
-  picture.show(state.result, state.range, view(), beside);
+  picture.show(state.result, state.range, view(), other);
 }
 
-/** The range sliders run from 0 to 1 over the depths of this scene, finer where it is near. */
+/** Reset the depth sliders, which map 0 … 1 logarithmically to the depth range of the scene. */
 function fitSliders() {
   Object.assign($("near"), { value: 0 });
   Object.assign($("far"), { value: 1 });

@@ -1,11 +1,11 @@
-// NumPy's .npz: a zip of .npy files, here always stored without compression.
+// Reading NumPy's .npz, a zip of .npy files, which this server stores without compression.
 
 const KINDS = { "<f4": Float32Array, "|u1": Uint8Array, "|b1": Uint8Array };
 
-/** All arrays of the file: {name: {shape, data}}. */
+/** Return all arrays of the file as {name: {shape, data}}. */
 export function readNpz(buffer) {
   const view = new DataView(buffer);
-  let end = buffer.byteLength - 22; // of the directory; a comment may follow
+  let end = buffer.byteLength - 22; // the end-of-directory record, which a comment may follow
   while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end -= 1;
   if (end < 0) throw new Error("not a zip file");
   const count = view.getUint16(end + 10, true);
@@ -24,7 +24,7 @@ export function readNpz(buffer) {
 
 function readNpy(buffer, start) {
   const view = new DataView(buffer, start);
-  const wide = view.getUint8(6) > 1; // the version decides how long the length of the header is
+  const wide = view.getUint8(6) > 1; // since version 2, the header length has 4 bytes instead of 2
   const length = wide ? view.getUint32(8, true) : view.getUint16(8, true);
   const from = wide ? 12 : 10;
   const header = new TextDecoder().decode(new Uint8Array(buffer, start + from, length));
@@ -32,6 +32,6 @@ function readNpy(buffer, start) {
   const shape = /'shape': \(([^)]*)\)/.exec(header)[1].split(",").filter((s) => s.trim()).map(Number);
   const size = shape.reduce((product, side) => product * side, 1);
   const first = start + from + length;
-  // Copied, because a typed array must begin at a multiple of its item's size.
+  // Copied, because a typed array must be aligned to its item size.
   return { shape, data: new kind(buffer.slice(first, first + size * kind.BYTES_PER_ELEMENT)) };
 }

@@ -1,4 +1,4 @@
-// A camera that turns around a point, moved by mouse, fingers and keys.
+// A camera that orbits a point, controlled by mouse, touch and keyboard.
 
 export class Orbit {
   constructor(canvas, changed) {
@@ -35,7 +35,7 @@ export class Orbit {
     this.changed();
   }
 
-  /** Move the point that is looked at, in parts of the canvas's height. */
+  /** Move the target of the camera; distances are relative to the height of the canvas. */
   pan(dx, dy) {
     const [right, up] = this.axes();
     const reach = this.distance * this.reach;
@@ -85,13 +85,13 @@ export class Orbit {
     event.preventDefault();
   }
 
-  /** Right, up and backward of the viewer, in the frame of the world: x right, y up, z backward. */
+  /** The camera's right, up and backward axes in world coordinates (x right, y up, z backward). */
   axes() {
     const [sa, ca, sb, cb] = [Math.sin(this.yaw), Math.cos(this.yaw), Math.sin(this.pitch), Math.cos(this.pitch)];
     return [[ca, 0, -sa], [-sa * sb, cb, -ca * sb], [sa * cb, sb, ca * cb]];
   }
 
-  /** Column-major 4×4 from the world to the screen. */
+  /** The column-major 4×4 matrix from world to clip coordinates. */
   matrix(tanHalf, aspect) {
     this.reach = 2 * tanHalf;
     const [right, up, back] = this.axes();

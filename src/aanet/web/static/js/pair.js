@@ -1,14 +1,14 @@
-// The three files that a person gives: dropped, chosen, swapped, forgotten.
+// The form for the left image, the right image and the calibration.
 
 const $ = (id) => document.getElementById(id);
-const PREVIEWED = /\.(png|jpe?g|webp|bmp)$/i; // what browsers can show themselves
+const PREVIEWED = /\.(png|jpe?g|webp|bmp)$/i; // formats that browsers can show
 
-export class Pair {
+export class PairForm {
   constructor(changed) {
     this.files = {};
     this.changed = changed;
     for (const zone of document.querySelectorAll(".drop")) this.listen(zone);
-    // A drop beside the zones must not make the browser leave the page; two images at once are a pair.
+    // Files dropped outside the zones must not make the browser leave the page; two images are a pair.
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => { event.preventDefault(); this.take([...event.dataTransfer.files], null); });
     $("swap").addEventListener("click", () => this.set({ left: this.files.right, right: this.files.left }));
@@ -31,7 +31,7 @@ export class Pair {
     });
   }
 
-  /** Put files where they belong: one goes where it was dropped, several are told apart by kind and name. */
+  /** Assign files: a single file to the zone where it was dropped, several files by type and name. */
   take(files, part) {
     if (files.length === 1 && part) {
       this.set({ [part]: files[0] });
@@ -69,7 +69,7 @@ export class Pair {
   }
 }
 
-/** −1 for a name that says left, 1 for one that says right. */
+/** −1 for the file name of a left image, 1 for that of a right image, 0 if unknown. */
 function side(name) {
   if (/left|(^|[_.-])l[_.-]|im0|_10_l/i.test(name)) return -1;
   return /right|(^|[_.-])r[_.-]|im1/i.test(name) ? 1 : 0;

@@ -1,4 +1,4 @@
-// The flat view: a colored map with its scale, the value under the pointer, and a second picture to wipe over it.
+// The 2D view: a colored map with its scale, the value under the pointer, and a second image for comparison.
 import { colorOf, paint, pickers, ticks } from "./color.js";
 import { depthOf } from "./geometry.js";
 
@@ -16,15 +16,15 @@ export class Picture {
     new ResizeObserver(() => this.result && this.drawScale()).observe($("scalebar"));
   }
 
-  /** Show one view of a result, perhaps with another picture beside it: "left", or a result of SGBM. */
-  show(result, range, view, beside) {
-    Object.assign(this, { result, range, view, beside });
+  /** Show a view of a result, optionally compared with the left image ("left") or a result of SGBM. */
+  show(result, range, view, other) {
+    Object.assign(this, { result, range, view, other });
     paint($("under"), result.width, result.height, pickers[view](result, range));
     this.stage.classList.toggle("large", result.width > 600);
-    if (beside === "left") paint($("over"), result.width, result.height, pickers.left(result));
-    else if (beside) paint($("over"), result.width, result.height, pickers[view](beside, range));
-    for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !beside;
-    $("tag-left").textContent = beside === "left" ? "Left image" : "SGBM";
+    if (other === "left") paint($("over"), result.width, result.height, pickers.left(result));
+    else if (other) paint($("over"), result.width, result.height, pickers[view](other, range));
+    for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !other;
+    $("tag-left").textContent = other === "left" ? "Left image" : "SGBM";
     $("tag-right").textContent = `${TITLES[view]}, ${result.model}`;
     this.wipe();
     this.drawScale();
@@ -58,7 +58,7 @@ export class Picture {
     this.read(inside(x + step * dx, width), inside(y + step * dy, height));
   }
 
-  /** Say what is known about one pixel. */
+  /** Show the values of a pixel. */
   read(x, y) {
     this.at = [x, y];
     const { result } = this;
@@ -71,7 +71,7 @@ export class Picture {
     }
     parts.push(`confidence ${result.confidence[i].toFixed(2)}`);
     if (result.occlusion) parts.push(result.occlusion[i] ? "fails the left–right check" : "left and right agree");
-    if (this.beside && this.beside !== "left") parts.push(`SGBM ${this.beside.disparity[i].toFixed(2)} px`);
+    if (this.other && this.other !== "left") parts.push(`SGBM ${this.other.disparity[i].toFixed(2)} px`);
     $("readout").innerHTML = parts.join(" · ");
     const cross = $("cross");
     cross.hidden = false;
@@ -83,11 +83,11 @@ export class Picture {
     const { result, view } = this;
     const notes = {
       disparity: "Red is near, blue is far.",
-      confidence: "White is sure, black is a guess.",
+      confidence: "White is high confidence, black is low.",
       check: () => {
         const share = result.occlusion.reduce((sum, hidden) => sum + hidden, 0) / result.occlusion.length;
-        return `Magenta: ${(100 * share).toFixed(1)} % of the pixels are matched differently from the right; `
-          + "most of them are hidden from the right camera.";
+        return `Magenta: ${(100 * share).toFixed(1)} % of the pixels fail the left–right check; `
+          + "most of them are occluded in the right image.";
       },
     };
     $("note").textContent = typeof notes[view] === "string" ? notes[view] : notes[view]();

@@ -1,4 +1,4 @@
-// Light, dark, or what the system says; remembered in this browser.
+// The color theme: light, dark or that of the system, stored in the browser.
 
 const ORDER = ["auto", "light", "dark"];
 

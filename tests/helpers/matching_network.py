@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from aanet.models import zoo
-from aanet.models.initialization import initialize_for_matching
 from aanet.models.network import StereoNetwork, normalize
 
 
@@ -30,14 +29,13 @@ def plane(
     return scene[:, :width], scene[:, disparity:]
 
 
-def matching_network(max_disparity: int, temperature: float = 30.0) -> StereoNetwork:
+def matching_network(max_disparity: int) -> StereoNetwork:
     """StereoNet-AA with random features made white: their correlation is high where they agree.
 
     Aggregation is the identity and refinement adds nothing, so this is plain correlation matching.
     """
     torch.manual_seed(0)
     network = zoo.build("stereonet_aa", max_disparity, initialization="matching")
-    initialize_for_matching(network, temperature)
     scene = torch.from_numpy(textured_scene(160, 240)).permute(2, 0, 1)[None] / 255
     features = network.features
     for norm in features.modules():
@@ -51,4 +49,6 @@ def matching_network(max_disparity: int, temperature: float = 30.0) -> StereoNet
         whiten = (axes * powers.clamp(min=1e-5 * float(powers.max())).rsqrt()) @ axes.T
         kernel = features.last.weight
         kernel.copy_((whiten @ kernel.flatten(1)).view_as(kernel))
+        for scores in network.aggregation.scores:
+            scores.weight.mul_(30)  # a sharp softmax
     return network.eval()

@@ -1,4 +1,4 @@
-"""Networks to export, and what came of it, for tests."""
+"""A network and the file that it was exported to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 from aanet.export.exporting import Report
 from aanet.matcher import StereoMatcher
 from aanet.models.network import StereoNetwork
-from small_networks import build_small, randomize_weights
 
 
 class Exported(NamedTuple):
@@ -19,10 +18,3 @@ class Exported(NamedTuple):
     @property
     def path(self) -> Path:
         return self.report.path
-
-
-def lively(name: str) -> StereoNetwork:
-    """A small network whose sampling points move."""
-    network = build_small(name)
-    randomize_weights(network)
-    return network.eval()

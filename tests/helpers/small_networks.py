@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from aanet.models import zoo
+from aanet.models.aggregation import AdaptiveAggregation
 from aanet.models.features import PSMNetFeatures
 from aanet.models.layers import DeformConv2d
 from aanet.models.network import StereoNetwork
@@ -21,23 +22,44 @@ ADAPTIVE = [
 ]
 
 
-def build_small(name: str, training_heads: bool = False, initialization: str = "paper") -> StereoNetwork:
-    """Build a network with few candidates; PSMNet's pooling windows are a quarter of what they should be."""
+def build_small(
+    name: str,
+    max_disparity: int | None = None,
+    training_heads: bool = False,
+    initialization: zoo.Initialization = "paper",
+    randomize: bool = False,
+) -> StereoNetwork:
+    """Build a network with few candidates and small pooling windows, with the same weights every time.
+
+    It is in evaluation mode.  `randomize` draws weights like those of a trained network.
+    """
     torch.manual_seed(0)
-    network = zoo.build(name, MAX_DISPARITY.get(name, 48), training_heads, initialization)
+    network = zoo.build(name, max_disparity or MAX_DISPARITY.get(name, 48), training_heads, initialization)
+    shrink_pooling(network)
+    if randomize:
+        randomize_weights(network)
+    return network.eval()
+
+
+def shrink_pooling(network: StereoNetwork) -> None:
+    """Make PSMNet's pooling windows a quarter as large, so that images of 64 pixels are large enough."""
     for features in network.modules():
         if isinstance(features, PSMNetFeatures):
-            for pool in features.pooling:
-                assert isinstance(pool, nn.Sequential)
-                assert isinstance(pool[0], nn.AvgPool2d)
-                pool[0] = nn.AvgPool2d(pool[0].kernel_size // 4)
+            for window in features.pooling.modules():
+                if isinstance(window, nn.AvgPool2d):
+                    window.kernel_size = window.stride = int(window.kernel_size) // 4
             network.sizes = replace(network.sizes, minimum=64)
-    return network
 
 
-def random_network(name: str, max_disparity: int = 192) -> StereoNetwork:
-    """Build a network with random weights, the same ones every time."""
-    return zoo.build(name, max_disparity, seed=0).eval()
+def thin_out(network: StereoNetwork) -> None:
+    """Keep one of every run of equal blocks, because exporting takes seconds per hundred layers."""
+    if isinstance(network.aggregation, AdaptiveAggregation):
+        network.aggregation.stack = nn.ModuleList(
+            [network.aggregation.stack[0], network.aggregation.stack[-1]]
+        )
+    for module in list(network.modules()):
+        if isinstance(module, nn.Sequential) and len(module) > 2 and len({*map(repr, module[1:])}) == 1:
+            del module[2:]
 
 
 def randomize_weights(network: nn.Module) -> None:

@@ -1,0 +1,87 @@
+"""Arguments and options that several commands share, so that one thing has one name everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aanet.data.datasets import DATASETS
+from aanet.engines.table import network_engines
+from aanet.errors import WriteError
+
+# Titles under which the help groups options.
+MATCHING, COMPUTATION = "Matching", "Computation"
+ANY_MODEL = "A bundled model, a weight file, an exported file, or sgbm."
+
+
+def _complete_dataset(incomplete: str) -> list[str]:
+    return [name for name in DATASETS if name.startswith(incomplete)]
+
+
+Dataset = Annotated[
+    str,
+    typer.Argument(
+        help=f"The dataset: {' or '.join(', '.join(DATASETS).rsplit(', ', 1))}.",
+        autocompletion=_complete_dataset,
+    ),
+]
+Root = Annotated[Path, typer.Argument(help="The folder of the dataset.")]
+Split = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Split of the dataset.", show_default="the dataset's first"),
+]
+DatasetOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set an option of the dataset, such as render=cleanpass. May be repeated.",
+    ),
+]
+
+ImageHeight = Annotated[int, typer.Option("--height", metavar="N", min=1, help="Image height in pixels.")]
+ImageWidth = Annotated[int, typer.Option("--width", metavar="N", min=1, help="Image width in pixels.")]
+
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Random seed of the scenes.")]
+SceneDisparity = Annotated[
+    int, typer.Option("--max-disparity", metavar="N", help="Upper limit of all disparities, in pixels.")
+]
+Textures = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of photographs to use as textures.",
+        show_default="generated textures",
+    ),
+]
+
+MaxDisparity = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Search disparities below this number of pixels.",
+        show_default="as the model was trained",
+        rich_help_panel=MATCHING,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(network_engines()),
+        help="Inference engine.",
+        show_default="the fastest that is installed",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that already exist.")]
+JsonOutput = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def refuse_existing(overwrite: bool, *files: Path) -> None:
+    """Raise an error if an output file already exists and must not be replaced; call it before any work."""
+    for file in files:
+        if file.exists() and not overwrite:
+            raise WriteError(f"{file} already exists; choose another output, or add --overwrite.")

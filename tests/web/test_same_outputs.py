@@ -1,0 +1,42 @@
+"""The command line and the HTTP API offer the same outputs, under the same names, with the same content."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from aanet import outputs
+from aanet.cli.main import app
+from helpers.server import Server
+
+
+def test_the_command_writes_what_the_server_sends(
+    server: Server, tiny_pair: dict[str, bytes], tmp_path: Path
+) -> None:
+    schema = server.get("/api/v1/openapi.json").json()
+    parameters = schema["paths"]["/api/v1/disparity"]["post"]["parameters"]
+    (offered,) = (each["schema"]["enum"] for each in parameters if each["name"] == "format")
+    assert set(offered) >= set(outputs.OUTPUTS)
+    offered = [name for name in offered if not name.endswith(".exr")]  # which not every OpenCV can write
+
+    for part, data in tiny_pair.items():
+        (tmp_path / part).with_suffix(".json" if part == "calib" else ".png").write_bytes(data)
+    pair = [str(tmp_path / "left.png"), str(tmp_path / "right.png"), "--calib", str(tmp_path / "calib.json")]
+    options = ["--model", "sgbm", "--check", "--save", ",".join(offered), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["predict", *pair, *options])
+    assert done.exit_code == 0, (done.output, done.exception)
+
+    sent = {}
+    for name in offered:
+        response = server.match(tiny_pair, format=name, check=True)
+        assert response.status_code == 200, (name, response.text)
+        sent[response.headers["content-disposition"].split('"')[1]] = response.content
+    written = {path.name.removeprefix("left_"): path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    summaries = [json.loads(files.pop("summary.json")) for files in (sent, written)]
+    for summary in summaries:
+        del summary["seconds"]
+    assert summaries[0] == summaries[1]
+    assert sent.keys() == written.keys()
+    assert [name for name, data in sent.items() if data != written[name]] == []
