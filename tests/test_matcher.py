@@ -177,7 +177,7 @@ def test_occlusion_is_a_difference_of_more_than_a_pixel():
 def test_too_short_a_range_is_told():
     at_end = FakeEngine(45.0, candidate_step=3).matcher(*plane(60, 120, 8), inspect=False)
     assert at_end.warnings == [
-        "100 % of the pixels lie at the end of the search range of 48 pixels: something is probably nearer; "
+        "100 % of the pixels are at the end of the search range of 48 pixels, which is probably too short; "
         "use a larger maximum disparity, or match at a scale of 0.5."
     ]
     assert FakeEngine(41.0, candidate_step=3).matcher(*plane(60, 120, 8), inspect=False).warnings == []

@@ -245,7 +245,7 @@ OUTPUTS: dict[str, Output] = {
     "confidence": Output((PNG, NPY), "0 to 1; the PNG has 255 times the value", _confidence),
     "occlusion": Output((PNG,), "255 where the left-right check fails", _occlusion, needs="check"),
     "right_disparity": Output((*_MAPS,), "on the grid of the right image", _right_disparity, needs="check"),
-    "panel": Output((PNG, JPEG), "image, disparity and confidence beside each other", _panel),
+    "panel": Output((PNG, JPEG), "image, disparity and confidence side by side", _panel),
     "arrays": Output((NPZ,), "all maps and the left image", _arrays),
     "summary": Output((JSON,), "ranges, confidence, warnings and camera", _summary),
 }

@@ -271,7 +271,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate()
     assert process.returncode == 130, errors
-    assert "--resume goes on from there" in output
+    assert "--resume continues" in output
     assert "Traceback" not in errors
     files = list(out.iterdir())
     assert 0 < len(files) < 40

@@ -50,7 +50,8 @@ class Measurement:
         model: What was measured.
         engine: Where it was measured, one of `engine_choices` or `OPENCV`.
         timing: None if the engine cannot run the network.
-        peak_memory: Bytes of a prediction with torch, whatever the engine; None if it was not measured.
+        peak_memory: Bytes of a prediction with torch (SGBM: with OpenCV), for every engine the same; None if
+            it was not measured.
         cost: None for SGBM.
     """
 

@@ -1,4 +1,4 @@
-"""What can be benchmarked: networks with random weights, weight files, and SGBM beside them."""
+"""The models that can be benchmarked: networks with random weights, weight files, and SGBM."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _predictions(
 
 
 def _write_report(path: Path, markdown: str, as_json: str) -> None:
-    """Write Markdown, and JSON beside it."""
+    """Write the report as Markdown and as JSON."""
     from aanet.io.atomic import atomic_path
 
     for target, text in ((path, markdown), (path.with_suffix(".json"), as_json + "\n")):

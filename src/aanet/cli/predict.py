@@ -279,7 +279,7 @@ def _run(job: _Job, pairs: Pairs) -> _Summary:
     summary, warnings = _Summary(unmatched=pairs.unmatched), 0
     console = Console(stderr=True)
     for file in pairs.unmatched:
-        console.print(f"aanet: {file} has no partner; it is left out.", markup=False, soft_wrap=True)
+        console.print(f"aanet: {file} has no partner and is skipped.", markup=False, soft_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("matching", total=pairs.total)
@@ -335,7 +335,7 @@ def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bo
         parts.append(f"{matching:.2f} s each, {wall:.2f} s with reading and saving")
     print(f"{folder}: {', '.join(parts)} ({matcher.spec.name}; {matcher.engine.description})")
     if summary.interrupted:
-        print("Interrupted; what is done is kept, and --resume goes on from there.")
+        print("Interrupted; finished pairs are kept, and --resume continues with the others.")
 
 
 def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:

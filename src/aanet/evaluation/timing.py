@@ -31,7 +31,7 @@ def time_interleaved(
     rounds: int,
     observe: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Timing]:
-    """Run every candidate once to warm up, then all of them in turn, `rounds` times.
+    """Run every candidate once to warm up, then run all candidates in sequence, `rounds` times.
 
     The speed of a shared machine varies.  Interleaving exposes every candidate to the same variation, so
     that ratios are reliable even if absolute times are not.

@@ -69,7 +69,7 @@ class MatchOptions:
         return dataclasses.replace(options or cls(), **changes)
 
     def parsed_tile(self) -> ParsedTile:
-        """The tile in one of its three forms; None stands for the whole image."""
+        """The tile in one of its three forms; None is the whole image."""
         if self.tile is None or self.tile == "none":
             return None
         if self.tile == "auto":

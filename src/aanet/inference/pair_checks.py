@@ -139,13 +139,13 @@ def _check_alignment(alignment: Alignment | None) -> list[Finding]:
     if alignment.misalignment > _MAX_MISALIGNMENT:
         way = "lower" if alignment.offset > 0 else "higher"
         message = (
-            f"The pair is not rectified: points lie {abs(alignment.offset):.1f} px {way} in the right image, "
-            f"which is turned by {alignment.rotation:.2f}°; rectify it first."
+            f"The pair is not rectified: points are {abs(alignment.offset):.1f} px {way} in the right image, "
+            f"which is rotated by {alignment.rotation:.2f}°; rectify it first."
         )
         findings.append(Finding("not_rectified", message))
     if alignment.negative > _MIN_NEGATIVE:
         message = (
-            f"Left and right are probably swapped: {alignment.negative:.0%} of the matched points lie "
+            f"Left and right are probably swapped: {alignment.negative:.0%} of the matched points are "
             "farther to the right in the right image."
         )
         findings.append(Finding("swapped", message))

@@ -33,7 +33,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
 
 
 api = APIRouter(dependencies=[Depends(refuse_unknown_parameters)])  # requires the token, if there is one
-probes = APIRouter()  # without a token: they reveal nothing about anybody's data
+probes = APIRouter()  # no token: they reveal nothing about anyone's data
 
 
 def service_of(request: Request) -> Service:
@@ -97,7 +97,7 @@ async def disparity(
         Query(
             gt=0,
             le=4,
-            description="Match at so many times the size; 0.5 reaches twice as far. "
+            description="Factor by which the images are resized before matching; 0.5 doubles the range. "
             "As suits the model if not given.",
             examples=[1.0],
         ),
