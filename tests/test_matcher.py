@@ -177,7 +177,7 @@ def test_occlusion_is_a_difference_of_more_than_a_pixel():
 def test_too_short_a_range_is_told():
     at_end = FakeEngine(45.0, candidate_step=3).matcher(*plane(60, 120, 8), inspect=False)
     assert at_end.warnings == [
-        "100 % of the pixels lie at the end of the search range of 48 pixels: something is probably nearer; "
+        "100 % of the pixels are at the end of the search range of 48 pixels, which is probably too short; "
         "use a larger maximum disparity, or match at a scale of 0.5."
     ]
     assert FakeEngine(41.0, candidate_step=3).matcher(*plane(60, 120, 8), inspect=False).warnings == []
@@ -200,6 +200,15 @@ def test_a_strict_match_refuses_the_pair_before_it_is_matched():
     assert engine.matcher(left, right, strict=True).warnings == []
 
 
+def test_how_images_are_stored_is_a_note_that_a_strict_match_accepts():
+    left, right = (image[..., 0].astype(np.uint16) * 257 for image in plane(96, 192, 8))
+    result = FakeEngine().matcher(left, right, strict=True)
+    assert result.warnings == []
+    assert any("gray" in note for note in result.notes)
+    assert any("16 bits" in note for note in result.notes)
+    assert result.summary()["notes"] == result.notes
+
+
 def test_options_may_be_given_together_or_one_by_one():
     engine = FakeEngine(sizes=SizeRule(12))
     half = MatchOptions(scale=0.5, inspect=False)
@@ -213,10 +222,10 @@ def test_options_may_be_given_together_or_one_by_one():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sacle": 2}, "A match has no option 'sacle'; known: scale, check"),
-        ({"tile": "big"}, "The tile is auto, none, or HEIGHTxWIDTH in pixels.*; got 'big'"),
-        ({"tile": 512}, "The tile is auto, none, or HEIGHTxWIDTH"),
-        ({"tile": (0, 512)}, "The tile is auto, none, or HEIGHTxWIDTH"),
+        ({"sacle": 2}, r"no option 'sacle' \(did you mean 'scale'\?\); known: scale, check"),
+        ({"tile": "big"}, "The tile must be auto, none, or HEIGHTxWIDTH in pixels.*; got 'big'"),
+        ({"tile": 512}, "The tile must be auto, none, or HEIGHTxWIDTH"),
+        ({"tile": (0, 512)}, "The tile must be auto, none, or HEIGHTxWIDTH"),
         ({"check": "yes"}, "check must be True or False; got 'yes'"),
         ({"postprocess": None}, "postprocess must be one of auto, none, all; got None"),
         ({"options": {"scale": 1}}, "are a MatchOptions; got {'scale': 1}"),

@@ -50,7 +50,7 @@ def test_result_save_has_a_new_output(tmp_path):
 def test_the_command_has_a_new_output(tmp_path):
     assert "what a toy holds" in " ".join(run(COMMAND, "predict", "--help").stdout.replace("│", " ").split())
     refused = run(COMMAND, "predict", "l.png", "r.png", "--save", "toy.png", folder=tmp_path)
-    assert refused.stderr == "aanet: toy is saved as .toy; got 'toy.png'.\n"
+    assert refused.stderr == "aanet: toy can be saved as .toy; got 'toy.png'.\n"
     refused = run(COMMAND, "predict", "l.png", "r.png", "--save", "toy", folder=tmp_path)
     assert refused.stderr == "aanet: Saving toy needs the left-right check: give --check.\n"
     known = run(COMMAND, "predict", "l.png", "r.png", "--save", "video", folder=tmp_path)

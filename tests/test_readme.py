@@ -49,9 +49,11 @@ def test_the_first_commands_and_the_python_lines_work_as_printed(
     assert "(500, 741)" in capsys.readouterr().out
     (predict,) = (command for command in commands() if command[0] == "predict" and "--calib" in command)
     run(predict)
-    written = {path.name for path in (tmp_path / "out/mine").iterdir()}
-    for ending in ("disparity.png", "color.png", ".ply"):
-        assert any(name.endswith(ending) for name in written), (ending, written)
+    by_code, written = (
+        {path.name for path in Path(folder).iterdir()} for folder in ("out/python", "out/mine")
+    )
+    assert written == by_code
+    assert {"left_disparity.png", "left_color.png", "left_points.ply"} <= written
 
 
 def test_every_command_is_one_that_exists() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class AanetError(ValueError):
     """The base class; the message is one sentence that a user can understand.
@@ -28,3 +31,9 @@ class MissingExtraError(AanetError):
 
 class UnsupportedError(AanetError):
     """Each argument is valid, but not in this combination or not on this machine."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " (did you mean 'scale'?)" for the known word that is closest, or "" if none is close."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

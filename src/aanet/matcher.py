@@ -1,4 +1,4 @@
-"""Two images in, a `StereoResult` out: pad, scale, tile, match, check from left to right."""
+"""The matcher: from two images to a `StereoResult`, with padding, scaling, tiling and checks."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 Source = AnyImage | str | os.PathLike[str]
 AnyCalibration = Calibration | StereoCamera | str | os.PathLike[str]
 
-OCCLUSION_THRESHOLD = 1.0  # pixels by which left and right disparity of a visible point may differ
-RANGE_END_SHARE = 0.02  # of the pixels: more at the end of the range, and the range is too short
+OCCLUSION_THRESHOLD = 1.0  # largest difference in pixels of the left and right disparity of a visible point
+RANGE_END_SHARE = 0.02  # share of the pixels at the end of the range above which it is too short
 
 
 class StereoMatcher:
@@ -62,17 +62,19 @@ class StereoMatcher:
         """Open a network.
 
         Args:
-            model: A network of the zoo with bundled weights (default "aanet"), the name of bundled weights
-                ("aanet:kitti15"), a file of weights, a file of `aanet export` (.onnx, .xml, .pt2), a network
-                in memory, or "sgbm".
-            weights: A file or name of weights instead of the model's own; "random" for tests and timing.
-            engine: One of `aanet.engines.table.ENGINES`, as "openvino" or "torch"; None takes the fastest one
-                here, or for an exported file the one that reads it.
-            precision: "float32", "bf16" or "auto": bf16 if OpenVINO runs a file of weights, bf16 works here,
-                and in a trial on a real pair, made once, it was faster and lost less than 0.02 pixels.
-            max_disparity: Pixels to search; None takes what the weights were trained for.
-            device: Of the engine torch ("cpu", "cuda", …); None takes the fastest one here.
-            threads: On a CPU; None follows `OMP_NUM_THREADS`, or else takes every core.
+            model: A network with bundled weights (default "aanet"), the name of bundled weights
+                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml, .pt2), a network in
+                memory, or "sgbm".
+            weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
+                tests and benchmarks.
+            engine: One of `aanet.engines.table.ENGINES`, such as "openvino"; by default the fastest
+                one on this machine, or the one that reads an exported file.
+            precision: "float32", "bf16" or "auto".  The latter is bf16 if OpenVINO runs a weight file, bf16
+                works on this machine, and a test on a real pair, which is made once, was faster and changed
+                the error by less than 0.02 pixels.
+            max_disparity: Pixels to search; by default as the weights were trained.
+            device: Device of the engine torch ("cpu", "cuda", …); by default the fastest one.
+            threads: Number of CPU threads; by default `OMP_NUM_THREADS`, or one per core.
         """
         for name, value in (("max_disparity", max_disparity), ("threads", threads)):
             if value is not None and not (isinstance(value, int | np.integer) and value > 0):
@@ -89,14 +91,14 @@ class StereoMatcher:
 
     @classmethod
     def with_engine(cls, engine: Engine) -> StereoMatcher:
-        """Match with an engine that is open already."""
+        """Make a matcher with an engine that is already open."""
         matcher = cls.__new__(cls)
         matcher.engine = engine
         return matcher
 
     @property
     def spec(self) -> NetworkSpec:
-        """What the network is and needs."""
+        """The properties of the network."""
         return self.engine.spec
 
     def __repr__(self) -> str:
@@ -116,10 +118,10 @@ class StereoMatcher:
         Args:
             left: RGB or gray, uint8, uint16 or float in 0 … 1; or the path of an image.
             right: The same for the right camera.
-            calibration: How the pair was taken, for depth and points: what `aanet.load_calibration` gives,
-                the file itself, or the camera of a rectified pair.  A raw pair is rectified with it first.
-            options: How to match.
-            changes: Single options by name, as in `scale=0.5`; `MatchOptions` lists them.
+            calibration: The calibration, for depth and points: the result of `aanet.load_calibration`, its
+                file, or the camera of a rectified pair.  A raw pair is rectified first.
+            options: The options of the match.
+            changes: Single options by name, such as `scale=0.5`; `MatchOptions` describes them.
         """
         (result,) = self.batch([(left, right)], calibration=calibration, options=options, **changes)
         return result
@@ -132,7 +134,7 @@ class StereoMatcher:
         options: MatchOptions | None = None,
         **changes: Any,
     ) -> list[StereoResult]:
-        """Match several pairs; those of one size go through the network together.  Arguments as in a call."""
+        """Match several pairs, in batches of one size; the arguments are those of a call."""
         options = MatchOptions.of(options, changes)
         known = None if calibration is None else _as_calibration(calibration)
         prepared = [_prepare(left, right, known, options) for left, right in pairs]
@@ -158,7 +160,7 @@ class StereoMatcher:
         disparity = postprocess(disparity, hints)
         mirrored: FloatMap | None = None
         if options.check:
-            # Mirrored, the right camera stands where the left one stood.
+            # In the mirrored pair, the right image is the left one.
             mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], scale, tile)
             mirrored = np.ascontiguousarray(postprocess(mirrored, hints)[..., ::-1])
         seconds = (time.perf_counter() - start) / len(pairs)
@@ -173,6 +175,7 @@ class StereoMatcher:
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
                     warnings=[*pair.warnings, *_range_warning(disparity[index], self.spec, scale)],
+                    notes=pair.notes,
                     camera=pair.camera,
                     seconds=seconds,
                     model=self.spec.name,
@@ -228,12 +231,13 @@ class _Prepared:
     right: AnyImage
     camera: StereoCamera | None
     warnings: list[str]
+    notes: list[str]
 
 
 def _prepare(
     left: Source, right: Source, calibration: Calibration | None, options: MatchOptions
 ) -> _Prepared:
-    """Read, rectify and check a pair: whatever is wrong with it is said before it is matched."""
+    """Read, rectify and check a pair, so that errors are raised before it is matched."""
     first, second = load_image(left), load_image(right)
     _require_one_size(first, second)
     camera = None
@@ -241,11 +245,12 @@ def _prepare(
         calibration = calibration.for_size(first.shape[1], first.shape[0])
         first, second = calibration.rectify(first, second)
         camera = calibration.camera
-    inspected = options.inspect or options.strict
-    warnings = [finding.message for finding in check_pair(first, second)] if inspected else []
+    findings = check_pair(first, second) if options.inspect or options.strict else []
+    notes = [finding.message for finding in findings if finding.severity == "note"]
+    warnings = [finding.message for finding in findings if finding.severity != "note"]
     if options.strict and warnings:
         raise InputError(" ".join(warnings))
-    return _Prepared(first, second, camera, warnings)
+    return _Prepared(first, second, camera, warnings, notes)
 
 
 def _as_calibration(given: AnyCalibration) -> Calibration:
@@ -273,9 +278,9 @@ def _resize(maps: FloatMap, size: tuple[int, int]) -> FloatMap:
 
 
 def _range_warning(disparity: FloatMap, spec: NetworkSpec, scale: float) -> list[str]:
-    """Say so when the search range ends before the scene does: within its last candidate lie too many pixels.
+    """Warn if many disparities are at the end of the search range, which is then probably too short.
 
-    The expectation over candidates cannot pass the last one, which lies one step below the maximum.
+    The regressed disparity cannot exceed the last candidate, which is one step below the maximum.
     """
     end = (spec.max_disparity - 2 * spec.candidate_step) / scale
     share = float(np.mean(disparity >= end))
@@ -283,6 +288,6 @@ def _range_warning(disparity: FloatMap, spec: NetworkSpec, scale: float) -> list
         return []
     reach = spec.max_disparity / scale
     return [
-        f"{100 * share:.0f} % of the pixels lie at the end of the search range of {reach:.0f} pixels: "
-        f"something is probably nearer; use a larger maximum disparity, or match at a scale of {scale / 2:g}."
+        f"{100 * share:.0f} % of the pixels are at the end of the search range of {reach:.0f} pixels, which "
+        f"is probably too short; use a larger maximum disparity, or match at a scale of {scale / 2:g}."
     ]

@@ -1,7 +1,7 @@
-"""The one table of what a result can be saved as.
+"""The table of outputs that a result can be saved as.
 
-`StereoResult.save`, `aanet predict --save`, the HTTP parameter `format` and their documentation read it.
-Imports stay inside the encoders: the help of the command line lists the table and must stay instant.
+It defines what `StereoResult.save`, `aanet predict --save` and the HTTP parameter `format` accept.  Encoders
+import what they need when they are called, because the help of the command line lists the table.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from aanet.errors import InputError
+from aanet.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from aanet.result import StereoResult
-    from aanet.typing import Image
+    from aanet.geometry.camera import StereoCamera
+    from aanet.typing import FloatMap, Image, Mask
 
 
 class FileType(NamedTuple):
-    """A file format: how names end, and what HTTP calls it."""
+    """A file format: suffix and media type."""
 
     suffix: str
     media_type: str
@@ -30,9 +30,29 @@ JPEG = FileType(".jpg", "image/jpeg")
 PFM = FileType(".pfm", "image/x-portable-floatmap")
 NPY = FileType(".npy", "application/octet-stream")
 NPZ = FileType(".npz", "application/zip")
-EXR = FileType(".exr", "image/x-exr")
 PLY = FileType(".ply", "application/x-ply")
 JSON = FileType(".json", "application/json")
+
+
+class Result(Protocol):
+    """What the encoders need of a result; `aanet.StereoResult` documents the fields."""
+
+    disparity: FloatMap
+    confidence: FloatMap
+    left: Image
+    right_disparity: FloatMap | None
+    occlusion: Mask | None
+    camera: StereoCamera | None
+    model: str
+
+    def depth(self) -> FloatMap:
+        """Meters along the optical axis, [H, W]."""
+
+    def cloud(self) -> tuple[FloatMap, Image]:
+        """Points [N, 3] in meters and their RGB [N, 3]."""
+
+    def summary(self) -> dict[str, Any]:
+        """The result in numbers, for JSON."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +60,16 @@ class Output:
     """One thing that a result can be saved as.
 
     Attributes:
-        types: The file formats it can have; the first is the default.
-        content: What the file holds, in a few words.
-        encode: From a result and the suffix of one of `types` to the bytes of the file.
-        needs: What a result must have for it: a camera, or the left-right check.
-        stem: What the file is called, if not by the name of the output.
+        types: The supported file formats; the first is the default.
+        content: What the file contains, in a few words.
+        encode: Returns the bytes of the file, from a result and the suffix of one of `types`.
+        needs: What the result must have: a camera, or the left-right check.
+        stem: Name of the file, if it is not the name of the output.
     """
 
     types: tuple[FileType, ...]
     content: str
-    encode: Callable[[StereoResult, str], bytes]
+    encode: Callable[[Result, str], bytes]
     needs: Literal["camera", "check"] | None = None
     stem: str | None = None
 
@@ -63,22 +83,23 @@ class Chosen(NamedTuple):
 
 
 def find(wanted: str) -> Chosen:
-    """What is meant by "disparity" (its first format) or by "disparity.pfm"."""
+    """Look up an output such as "disparity" (in its first format) or "disparity.pfm"."""
     if not isinstance(wanted, str):
-        raise InputError(f"An output is named by a word, each on its own, as in 'color'; got {wanted!r}.")
+        raise InputError(f"Outputs are given as separate strings, such as 'color'; got {wanted!r}.")
     name, _, suffix = wanted.partition(".")
     if name not in OUTPUTS:
-        raise InputError(f"There is nothing called {wanted!r} to save; known: {', '.join(OUTPUTS)}.")
+        hint = did_you_mean(name, OUTPUTS)
+        raise InputError(f"There is no output {wanted!r}{hint}; known: {', '.join(OUTPUTS)}.")
     output = OUTPUTS[name]
     types = {each.suffix: each for each in output.types}
     chosen = types.get(f".{suffix}") if suffix else output.types[0]
     if chosen is None:
-        raise InputError(f"{name} is saved as {', '.join(types)}; got {wanted!r}.")
+        raise InputError(f"{name} can be saved as {', '.join(types)}; got {wanted!r}.")
     return Chosen(output, (output.stem or name) + chosen.suffix, chosen)
 
 
-def encode(result: StereoResult, wanted: str) -> bytes:
-    """The bytes of the file of one output."""
+def encode(result: Result, wanted: str) -> bytes:
+    """Return the bytes of the file of an output."""
     chosen = find(wanted)
     if chosen.output.needs == "camera" and result.camera is None:
         raise InputError(
@@ -91,7 +112,7 @@ def encode(result: StereoResult, wanted: str) -> bytes:
 
 
 def for_suffix(suffix: str) -> str | None:
-    """The first output that can be saved with this suffix, as in "disparity.pfm"; None if there is none."""
+    """The first output that can be saved with this suffix, such as "disparity.pfm"; None if there is none."""
     matches = (
         name + suffix
         for name, output in OUTPUTS.items()
@@ -101,7 +122,7 @@ def for_suffix(suffix: str) -> str | None:
 
 
 def spellings() -> list[str]:
-    """Everything that `find` knows."""
+    """All names that `find` accepts."""
     return [
         name + suffix
         for name, output in OUTPUTS.items()
@@ -119,63 +140,64 @@ def describe(camera: str, check: str) -> list[str]:
     ]
 
 
-def _disparity(result: StereoResult, suffix: str) -> bytes:
+def _disparity(result: Result, suffix: str) -> bytes:
     from aanet.io.disparity import encode_disparity
 
     return encode_disparity(result.disparity, suffix)
 
 
-def _right_disparity(result: StereoResult, suffix: str) -> bytes:
+def _right_disparity(result: Result, suffix: str) -> bytes:
     from aanet.io.disparity import encode_disparity
 
     assert result.right_disparity is not None
     return encode_disparity(result.right_disparity, suffix)
 
 
-def _color(result: StereoResult, suffix: str) -> bytes:
+def _color(result: Result, suffix: str) -> bytes:
     from aanet import viz
     from aanet.io.images import encode_image
 
     low, high = viz.value_range(result.disparity)
-    picture = viz.with_scale_bar(viz.colorize_disparity(result.disparity), low, high, "px")
+    picture = viz.with_scale_bar(viz.colorize_disparity(result.disparity, low, high), low, high, "px")
     return encode_image(picture, suffix)
 
 
-def _depth(result: StereoResult, suffix: str) -> bytes:
+def _depth(result: Result, suffix: str) -> bytes:
     from aanet.io.depth import encode_depth
 
     return encode_depth(result.depth(), suffix)
 
 
-def _depth_color(result: StereoResult, suffix: str) -> bytes:
+def _depth_color(result: Result, suffix: str) -> bytes:
     from aanet import viz
     from aanet.io.images import encode_image
 
     depth = result.depth()
     low, high = viz.value_range(depth)
-    return encode_image(viz.with_scale_bar(viz.colorize_depth(depth), low, high, "m"), suffix)
+    picture = viz.with_scale_bar(viz.colorize_depth(depth, low, high), low, high, "m")
+    return encode_image(picture, suffix)
 
 
-def _ply(result: StereoResult, _suffix: str) -> bytes:
+def _ply(result: Result, _suffix: str) -> bytes:
     from aanet.io.points import encode_ply
 
     return encode_ply(*result.cloud())
 
 
-def _confidence(result: StereoResult, suffix: str) -> bytes:
+def _confidence(result: Result, suffix: str) -> bytes:
     from aanet.io.images import encode_image
     from aanet.io.maps import encode_npy
 
     return encode_npy(result.confidence) if suffix == ".npy" else encode_image(_gray(result), suffix)
 
 
-def _gray(result: StereoResult) -> Image:
+def _gray(result: Result) -> Image:
     import numpy as np
 
     return np.rint(result.confidence * 255).astype(np.uint8)
 
 
-def _occlusion(result: StereoResult, suffix: str) -> bytes:
+def _occlusion(result: Result, suffix: str) -> bytes:
     import numpy as np
 
     from aanet.io.images import encode_image
@@ -184,7 +206,7 @@ def _occlusion(result: StereoResult, suffix: str) -> bytes:
     return encode_image(result.occlusion.astype(np.uint8) * 255, suffix)
 
 
-def _panel(result: StereoResult, suffix: str) -> bytes:
+def _panel(result: Result, suffix: str) -> bytes:
     import numpy as np
 
     from aanet import viz
@@ -198,15 +220,15 @@ def _panel(result: StereoResult, suffix: str) -> bytes:
     return encode_image(viz.panel(images, titles, columns=2 if len(images) == 4 else 3), suffix)
 
 
-def _arrays(result: StereoResult, _suffix: str) -> bytes:
+def _arrays(result: Result, _suffix: str) -> bytes:
     from aanet.io.maps import encode_npz
 
     names = ("disparity", "confidence", "left", "occlusion", "right_disparity")
     arrays = {name: getattr(result, name) for name in names if getattr(result, name) is not None}
-    return encode_npz(arrays, compressed=False)  # compressing takes longer than writing or sending it
+    return encode_npz(arrays, compressed=False)  # compressing would take longer than writing it
 
 
-def _summary(result: StereoResult, _suffix: str) -> bytes:
+def _summary(result: Result, _suffix: str) -> bytes:
     return json.dumps(result.summary()).encode()
 
 
@@ -217,13 +239,13 @@ OUTPUTS: dict[str, Output] = {
         (*_MAPS,), "pixels; the PNG has 16 bits, 256 times the value, 0 is unknown", _disparity
     ),
     "color": Output((PNG, JPEG), "the disparity in color, with a scale", _color),
-    "depth": Output((PNG, NPY, EXR), "meters; the PNG has 16 bits, in millimeters", _depth, needs="camera"),
+    "depth": Output((PNG, NPY), "meters; the PNG has 16 bits, in millimeters", _depth, needs="camera"),
     "depth_color": Output((PNG, JPEG), "the depth in color, with a scale", _depth_color, needs="camera"),
     "ply": Output((PLY,), "colored points in meters", _ply, needs="camera", stem="points"),
     "confidence": Output((PNG, NPY), "0 to 1; the PNG has 255 times the value", _confidence),
     "occlusion": Output((PNG,), "255 where the left-right check fails", _occlusion, needs="check"),
     "right_disparity": Output((*_MAPS,), "on the grid of the right image", _right_disparity, needs="check"),
-    "panel": Output((PNG, JPEG), "image, disparity and confidence beside each other", _panel),
+    "panel": Output((PNG, JPEG), "image, disparity and confidence side by side", _panel),
     "arrays": Output((NPZ,), "all maps and the left image", _arrays),
     "summary": Output((JSON,), "ranges, confidence, warnings and camera", _summary),
 }

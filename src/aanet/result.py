@@ -1,4 +1,4 @@
-"""What a matcher returns: the disparity and everything that follows from it."""
+"""The result of a match: disparity, confidence, and what follows from them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class StereoResult:
-    """A dense disparity map and what is known about it, all on the grid of the left image.
+    """A dense disparity map with its confidence, on the grid of the left image.
 
     Attributes:
         disparity: Float32 [H, W] in pixels, `left(x)` matches `right(x - d)`.
-        confidence: Float32 [H, W] in 0 … 1, how much of the score distribution stands at the prediction.
+        confidence: Float32 [H, W] in 0 … 1, the share of the score distribution near the prediction.
         left: The left image, uint8 RGB [H, W, 3].
         right_disparity: Float32 [H, W] on the grid of the right image, `right(x)` matches `left(x + d)`;
-            None unless the left-right check was asked for.
-        occlusion: True where the left-right check fails: the pixel is hidden in the right image, lies
-            outside it, or is matched wrongly; None unless the check was asked for.
-        warnings: Plain sentences about the pair and the result.
-        camera: The geometry that `depth` and `points` use by default.
-        seconds: What matching took, without reading and checking the images.
+            None without the left-right check.
+        occlusion: True where the left-right check fails: the pixel is occluded in the right image, outside of
+            it, or matched wrongly; None without the check.
+        warnings: Sentences about causes of a wrong result, such as a pair that is not rectified.
+        notes: Sentences about how the images are stored (gray, 16 bits, alpha), which does not affect it.
+        camera: The camera that `depth` and `points` use by default.
+        seconds: Time of the matching, without reading and checking the images.
         model: Name of the network, or "sgbm".
-        engine: What computed it.
+        engine: Description of the engine that computed it.
     """
 
     disparity: FloatMap
@@ -46,6 +47,7 @@ class StereoResult:
     right_disparity: FloatMap | None = None
     occlusion: Mask | None = None
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     camera: StereoCamera | None = None
     seconds: float = 0.0
     model: str = ""
@@ -56,7 +58,7 @@ class StereoResult:
         return self._camera(camera, "Depth").depth(self.disparity)
 
     def points(self, camera: StereoCamera | None = None) -> FloatMap:
-        """Meters in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; NaN at infinity."""
+        """Points in meters in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; or NaN."""
         return self._camera(camera, "A point cloud").points(self.disparity)
 
     def cloud(
@@ -69,32 +71,32 @@ class StereoResult:
     ) -> tuple[FloatMap, Image]:
         """Points [N, 3] in meters and their RGB [N, 3], for Open3D or `aanet.io.points.write_ply`.
 
-        What lies at infinity is left out.
+        Points at infinity are omitted.
 
         Args:
-            min_confidence: Leave out points that are less certain, 0 … 1.
-            max_depth: Leave out points farther away, meters.
-            visible_only: Leave out what the left-right check marks as occluded.
-            camera: Another geometry than the result's own.
+            min_confidence: Omit points of lower confidence, 0 … 1.
+            max_depth: Omit points that are farther away, in meters.
+            visible_only: Omit pixels that the left-right check marks as occluded.
+            camera: Another camera than that of the result.
         """
         points = self.points(camera)
         keep = np.isfinite(points).all(axis=-1) & (self.confidence >= min_confidence)
         keep &= points[..., 2] <= max_depth
         if visible_only:
             if self.occlusion is None:
-                raise InputError("Which points are visible is known after the left-right check (check=True).")
+                raise InputError("visible_only needs the left-right check: match with check=True.")
             keep &= ~self.occlusion
         return points[keep], self.left[keep]
 
     def save(self, folder: PathLike, *what: str, name: str | None = None) -> list[Path]:
-        """Write parts of the result, each whole or not at all.
+        """Write outputs to files.
 
         Args:
-            folder: Where; made if need be.  A name that ends like a file, such as "scene.ply", is that of
-                the one file to write.
-            what: Names from `aanet.outputs.OUTPUTS`, "disparity" and "color" if none is given.  A suffix
-                chooses another format than the first one listed there, as in "disparity.pfm".
-            name: What file names begin with: `save("out", "color", name="left")` writes `left_color.png`.
+            folder: The folder, which is created if it does not exist; or the name of one file to write, such
+                as "scene.ply".
+            what: Names from `aanet.outputs.OUTPUTS`; by default "disparity" and "color".  A suffix chooses
+                another format than the first one listed there, as in "disparity.pfm".
+            name: Beginning of the file names: `save("out", "color", name="left")` writes `left_color.png`.
 
         Returns:
             The files, in the order of `what`.
@@ -106,7 +108,7 @@ class StereoResult:
         wanted = what or ("disparity", "color")
         files = [outputs.find(output).file_name for output in wanted]
         paths = [target / (file if name is None else f"{name}_{file}") for file in files]
-        contents = [outputs.encode(self, output) for output in wanted]  # may fail: before anything is written
+        contents = [outputs.encode(self, output) for output in wanted]  # all, before anything is written
         for path, content in zip(paths, contents, strict=True):
             write_bytes(path, content)
         return paths
@@ -121,7 +123,7 @@ class StereoResult:
         return path
 
     def summary(self) -> dict[str, Any]:
-        """The result in numbers that JSON can hold: ranges, confidence, warnings, camera."""
+        """The result in numbers, for JSON: ranges, confidence, warnings, camera."""
         height, width = self.disparity.shape
         return {
             "model": self.model,
@@ -130,6 +132,7 @@ class StereoResult:
             "height": height,
             "seconds": self.seconds,
             "warnings": self.warnings,
+            "notes": self.notes,
             "disparity_px": _spread(self.disparity),
             "depth_m": None if self.camera is None else _spread(self.depth()),
             "mean_confidence": float(self.confidence.mean()),
@@ -138,11 +141,11 @@ class StereoResult:
         }
 
     def plot(self, *what: str) -> Figure:
-        """Return a matplotlib figure, which a notebook shows.
+        """Return a matplotlib figure, which a notebook displays.
 
         Args:
-            what: "left", "disparity", "depth", "confidence" or "occlusion"; all that the result has but the
-                last if none is given.
+            what: "left", "disparity", "depth", "confidence" or "occlusion"; by default all that the result
+                has except "occlusion".
         """
         maps = self._plotted()
         for each in what:
@@ -160,7 +163,7 @@ class StereoResult:
         return figure
 
     def _plotted(self) -> dict[str, tuple[str, Any, str | None, dict[str, Any]]]:
-        """What `plot` can draw: title, values, unit of the color bar, and how matplotlib is to color them."""
+        """What `plot` can draw: title, values, unit of the color bar, and arguments of `imshow`."""
         from matplotlib.colors import LogNorm
 
         from aanet.viz import value_range
@@ -193,7 +196,7 @@ class StereoResult:
         return f"StereoResult({', '.join(parts)})"
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
+        """The picture that a notebook displays."""
         return outputs.encode(self, "color.png")
 
     def _camera(self, camera: StereoCamera | None, what: str) -> StereoCamera:
@@ -215,7 +218,7 @@ def _spread(values: FloatMap) -> dict[str, float] | None:
 
 
 def _notebook_figure(width: float, height: float) -> Figure:
-    """A figure that a notebook shows although pyplot, which would keep it alive, knows nothing of it."""
+    """A figure that a notebook displays without pyplot, which would keep it in memory."""
     from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):

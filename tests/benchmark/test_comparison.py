@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from aanet.benchmark import comparison, presets
 from aanet.benchmark.inference import Conditions, Measurement
+from aanet.benchmark.models import BenchmarkModel
 from aanet.cli.main import app
 from aanet.errors import AanetError
 from aanet.evaluation.timing import Timing
@@ -20,7 +21,8 @@ RUN = Conditions((576, 960), 3, 2, "a processor", {"torch": "2"})
 
 def measured(network: str, seconds: float | None, memory: int | None = 2**30) -> Measurement:
     timing = None if seconds is None else Timing((seconds,))
-    return Measurement(network, "torch", timing, memory, complexity(network, (576, 960)))
+    model = BenchmarkModel(network, network, network)
+    return Measurement(model, "torch", timing, memory, complexity(network, (576, 960)))
 
 
 def test_every_cell_stands_beside_the_papers() -> None:

@@ -1,26 +1,33 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import pytest
 from typer.testing import CliRunner
 
+from aanet.benchmark import memory
 from aanet.benchmark.inference import Conditions, Measurement, speedup
 from aanet.benchmark.memory import peak_memory
+from aanet.benchmark.models import BenchmarkModel, find_models
 from aanet.benchmark.report import aggregation_speedups, markdown, plot, rows
 from aanet.cli.main import app
 from aanet.errors import AanetError
 from aanet.evaluation.timing import Timing
+from aanet.models import zoo
 from aanet.models.complexity import Complexity
+from aanet.models.weights import checkpoint
 
 COST = Complexity(1, 2, 3, 4, 5, 6)
 RUN = Conditions((288, 480), 3, 2, "a processor", {"torch": "2"})
 
 
 def measured(network: str, engine: str, seconds: float) -> Measurement:
-    return Measurement(network, engine, Timing((seconds,)), 2**30, COST)
+    model = BenchmarkModel(network, network, network)
+    return Measurement(model, engine, Timing((seconds,)), 2**30, COST)
 
 
 def test_speedup_is_against_the_baseline_of_the_same_network() -> None:
@@ -35,7 +42,7 @@ def test_speedup_is_against_the_baseline_of_the_same_network() -> None:
 
 
 def test_an_engine_that_cannot_run_a_network_has_a_row_that_says_so() -> None:
-    missing = Measurement("ganet", "openvino", None, None, COST)
+    missing = Measurement(BenchmarkModel("ganet", "ganet", "ganet"), "openvino", None, None, COST)
     assert rows([missing])[0][2] == "cannot run"
     assert missing.as_dict()["median_s"] is None
 
@@ -60,6 +67,15 @@ def test_memory_grows_with_the_image() -> None:
     assert large > small + 20e6
 
 
+def test_memory_on_windows_is_what_psutil_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_STATUS", Path("no such file"))
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "resource", None)  # importing it would fail
+    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(peak_wset=123))
+    monkeypatch.setattr(memory.psutil, "Process", lambda: process)
+    assert memory.peak_of_this_process() == 123
+
+
 def test_memory_of_a_process_that_dies_is_an_error() -> None:
     with pytest.raises(AanetError, match=r"Measuring the memory of stereonet_aa failed: .*multiples of 4"):
         peak_memory("stereonet_aa", (65, 96), 48)
@@ -80,10 +96,37 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     assert (tmp_path / "chart.png").stat().st_size > 10_000
 
 
+def test_own_weights_and_sgbm_are_measured_beside_a_network(tmp_path: Path) -> None:
+    checkpoint.save(zoo.build("stereonet_aa", 48), tmp_path / "weights.safetensors")
+    models = ["stereonet_aa", f"mine={tmp_path / 'weights.safetensors'}", "sgbm"]
+    options = "--engines baseline,torch --height 64 --width 96 --rounds 1 --no-memory --json"
+    result = CliRunner().invoke(app, ["benchmark", *models, *options.split()])
+    assert result.exit_code == 0, result.output
+    measurements = json.loads(result.stdout)["measurements"]
+    assert [(row["name"], row["engine"]) for row in measurements] == [
+        ("stereonet_aa", "baseline"),
+        ("stereonet_aa", "torch"),
+        ("mine", "baseline"),
+        ("mine", "torch"),
+        ("sgbm", "opencv"),
+    ]
+    assert all(row["median_s"] > 0 for row in measurements)
+    assert measurements[2]["network"] == "stereonet_aa"
+    assert measurements[2]["paper"]["method"] == "StereoNet-AA"
+    assert measurements[2]["paper_macs"] < measurements[0]["paper_macs"]  # it searches 48 pixels
+
+
+def test_the_memory_of_sgbm_is_that_of_opencv() -> None:
+    (model,) = find_models(["sgbm"])
+    assert peak_memory(**model.arguments, size=(480, 640), engine=None) > 480 * 640
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["no_such_net"], "There is no network 'no_such_net'"),
+        (["sgmb"], "did you mean 'sgbm'"),
+        (["no/such/file.safetensors"], "There is no weights file no/such/file.safetensors"),
         (["--engines", "warp"], "There is no engine 'warp' to measure"),
         (["--preset", "mine"], "The presets are 'paper' and 'scaling'"),
         (["aanet", "--height", "50"], "multiples of 12"),

@@ -16,7 +16,7 @@ def test_exponent_of_a_power_law_is_found() -> None:
         Point(96, side, side, 3 * (side * side / 1e6) ** 1.3, 10 * side * side) for side in (100, 300, 900)
     ]
     assert exponent(points, lambda p: p.seconds) == pytest.approx(1.3)
-    assert exponent(points, lambda p: p.peak_memory) == pytest.approx(1.0)
+    assert exponent(points, lambda p: p.gigabytes) == pytest.approx(1.0)
 
 
 def test_sizes_go_up_to_what_the_network_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,9 +34,13 @@ class Matcher:
     built: list[tuple[str, int | None]]
 
     def __init__(self, model: str, *, engine: str | None, max_disparity: int | None) -> None:
-        assert engine is None
         self.error = 4 if model == "sgbm" else 1
+        self.spec = SimpleNamespace(name="stereonet_aa" if "small" in model else "aanet")
         self.built.append((model, max_disparity))
+
+        if model == "sgbm":
+            self.spec.name = "sgbm"
+            assert engine is None
 
     def __call__(self, left: np.ndarray, right: np.ndarray, *, inspect: bool) -> Result:
         assert not inspect
@@ -49,13 +55,18 @@ def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aanet.matcher.StereoMatcher", Matcher)
 
 
+def rows_of(text: str) -> dict[str, str]:
+    """The lines of the tables by the text before the first number or dash."""
+    return {re.split(r"\s+(?=\d+\.\d|–)", line.strip())[0]: line for line in text.splitlines()}
+
+
 @pytest.fixture
 def kitti(tmp_path: Path) -> Path:
     return layouts.kitti2015(tmp_path / "kitti")
 
 
 def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "120"})
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "80"})
     if isinstance(result.exception, AanetError):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -64,9 +75,9 @@ def run(*arguments: object) -> str:
 
 def test_models_stand_side_by_side_with_the_papers_row_and_the_protocol(kitti: Path) -> None:
     text = run("kitti2015", kitti, "--model", "aanet", "--model", "sgbm")
-    rows = {line.split("│")[1].strip(): line for line in text.splitlines() if line.startswith("│")}
+    rows = rows_of(text)
     assert "1.00" in rows["aanet"]
-    assert "2.29" in rows["the paper's table 1"]
+    assert "2.29" in rows["paper, table 1"]
     assert "4.00" in rows["sgbm"]
     assert "split val: 2 pairs" in text
     for part in (
@@ -77,6 +88,31 @@ def test_models_stand_side_by_side_with_the_papers_row_and_the_protocol(kitti: P
         "paper: table 1",
     ):
         assert part in text
+
+
+def test_files_have_short_names_in_eighty_columns(kitti: Path) -> None:
+    files = ("runs/first-try-on-kitti/weights.safetensors", "runs/second-try/weights.safetensors")
+    text = run("kitti2015", kitti, *(f"--model={file}" for file in files), "--model", "mine=runs/small.pth")
+    rows = rows_of(text)
+    names = {"first-try-on-kitti/weights", "second-try/weights", "mine", "paper, table 1"}
+    assert names <= rows.keys()
+    assert "…" not in text
+    assert all(len(rows[name]) <= 80 for name in names)
+    assert "mine: runs/small.pth (stereonet_aa)" in text
+
+
+def test_the_papers_row_is_that_of_the_network_and_stands_once(kitti: Path) -> None:
+    text = run("kitti2015", kitti, "--model", "a=aanet", "--model", "b=weights.safetensors")
+    assert text.count("paper, table 1") == 1
+    facts = json.loads(run("kitti2015", kitti, "--model", "b=weights.safetensors", "--json"))
+    assert facts["results"][0]["source"] == "weights.safetensors"
+    assert facts["paper"]["b"]["table"] == 1
+
+
+def test_an_engine_applies_to_the_networks_beside_sgbm(kitti: Path) -> None:
+    run("kitti2015", kitti, "--model", "aanet", "--model", "sgbm", "--engine", "torch")
+    with pytest.raises(AssertionError):  # alone, sgbm gets the option, and the real matcher refuses it
+        run("kitti2015", kitti, "--model", "sgbm", "--engine", "torch")
 
 
 def test_default_model_is_aanet_and_the_range_reaches_it(kitti: Path) -> None:

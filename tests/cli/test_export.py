@@ -51,12 +51,21 @@ def test_the_report_says_sizes_difference_rounding_and_speeds(tmp_path: Path) ->
     assert "ms with PyTorch" in speeds
 
 
+@pytest.mark.parametrize("name", ["psmnet", "aanett"])
+def test_a_model_without_weights_is_answered_with_what_can_be_exported(name: str, tmp_path: Path) -> None:
+    error = run(app, ["export", name, "-o", str(tmp_path / "model.xml")]).exception
+    assert isinstance(error, AanetError)
+    assert "a weight file" in str(error)
+    assert "sgbm" not in str(error)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--height", "16"], "--height and --width must be given together"),
         (["-o", "model.txt"], r"must be \.onnx or \.xml or \.pt2; got model\.txt"),
         (["--max-disparity", "25"], "must be a positive multiple of"),
+        (["--max-disparity", "0"], "must be a positive multiple of"),
     ],
 )
 def test_what_cannot_be_had_is_said_in_a_sentence(arguments: list[str], message: str, tmp_path: Path) -> None:

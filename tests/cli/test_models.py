@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from aanet.cli.main import app
 from aanet.errors import AanetError
+from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.weights import checkpoint, files
 
@@ -57,7 +59,41 @@ def test_one_network_is_shown_with_the_card_of_its_weights(
     assert row["facts"] == {"stereonet_aa": {"hours": 2.5}}
 
 
-def test_an_unknown_network_is_one_sentence() -> None:
-    error = run(app, ["models", "aanett"]).exception
+def test_a_weight_file_says_what_it_holds(tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    facts = {
+        "trained_on": "kitti2015",
+        "recipe_digest": "57f6c456b4dd",
+        "scores": {"mine": {"motorcycle": {"epe": 0.968}}},
+    }
+    hints = InferenceHints(upscale_to=1100, fill_border=True)
+    checkpoint.save(zoo.build("stereonet_aa", 48), file, facts, hints)
+    shown = run(app, ["models", str(file)]).stdout
+    for words in (
+        *("StereoNet-AA (stereonet_aa)", "below 48 pixels", "narrower than 1100 pixels"),
+        *("fill the left border", "kitti2015", "57f6c456b4dd", "motorcycle", "0.97"),
+    ):
+        assert words in shown, words
+    row = json.loads(run(app, ["models", str(file), "--json"]).stdout)
+    assert (row["network"], row["max_disparity"], row["facts"]) == ("stereonet_aa", 48, facts)
+    assert row["parameters"] == sum(each.numel() for each in zoo.build("stereonet_aa", 48).parameters())
+
+
+def test_a_weight_file_that_says_little_is_described_too(tmp_path: Path) -> None:
+    checkpoint.save(zoo.build("stereonet_aa", 48), tmp_path / "w.safetensors")
+    shown = run(app, ["models", str(tmp_path / "w.safetensors")]).stdout
+    assert re.search(r"inference hints\s+none", shown)
+    assert re.search(r"trained on\s+not stated", shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("aanett", r"no network 'aanett' \(did you mean 'aanet'\?\).* or a weight file"),
+        ("missing.safetensors", "no weights file missing.safetensors"),
+    ],
+)
+def test_an_unknown_network_is_one_sentence(name: str, sentence: str) -> None:
+    error = run(app, ["models", name]).exception
     assert isinstance(error, AanetError)
-    assert "There is no network 'aanett'" in str(error)
+    assert re.search(sentence, str(error))

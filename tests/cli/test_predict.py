@@ -94,8 +94,38 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
-    with pytest.raises(UnsupportedError, match="give a weight file as the model"):
+    with pytest.raises(UnsupportedError, match=r"weights for AANet \(aanet\); use a weight file, .* or sgbm"):
         inside(*pair, "-o", tmp_path / "out")
+
+
+def test_times_are_those_of_matching_and_of_everything(pair, tmp_path):
+    out = tmp_path / "out"
+    facts = json.loads(inside(*pair, "--model", "sgbm", "-o", out, "--save", "panel", "--json").stdout)
+    (one,) = facts["pairs"]
+    assert 0 < one["matching_seconds"] < one["wall_seconds"] <= facts["wall_seconds"]
+    assert "s each, " in inside(*pair, "--model", "sgbm", "-o", out).stdout
+
+
+def test_a_gray_pair_passes_strict_without_a_word(tmp_path):
+    for side, image in zip(("l.png", "r.png"), plane(64, 128, 12), strict=True):
+        write_image(tmp_path / side, image[..., 0])
+    done = inside(
+        tmp_path / "l.png", tmp_path / "r.png", "--model", "sgbm", "-o", tmp_path / "out", "--strict"
+    )
+    assert done.exit_code == 0
+    assert done.stderr == ""
+
+
+def test_a_side_by_side_image_is_a_pair(tmp_path):
+    write_image(tmp_path / "both.png", np.hstack(plane(64, 128, 12)))
+    out, options = tmp_path / "out", ["--model", "sgbm", "--max-disparity", 32, "--save", "disparity"]
+    assert inside(tmp_path / "both.png", *options, "-o", out).exit_code == 0
+    assert np.median(read_disparity(out / "both_disparity.png")[:, 16:]) == 12
+
+
+def test_an_unknown_model_is_answered_with_what_there_is(pair, tmp_path):
+    with pytest.raises(AanetError, match=r"'aanett' \(did you mean 'aanet'\?\).* a weight file, .* or sgbm"):
+        inside(*pair, "--model", "aanett", "-o", tmp_path / "out")
 
 
 def test_meters_come_with_a_calibration(pair, tmp_path):
@@ -161,21 +191,26 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
     ("arguments", "message"),
     [
         (["l.png", "missing.png"], "missing.png does not exist; expected an image"),
-        (["l.png", "text.png"], "text.png is not an image"),
+        (["l.png", "text.png"], "text.png is not a supported image"),
         (["l.png", "cut.png"], "cut.png is damaged"),
         (["l.png", "small.png"], "128 × 64 pixels, the right one 8 × 8; a rectified pair has one size"),
-        (["empty"], "holds no pairs"),
+        (["empty"], "has no pairs"),
         (["l.png", "r.png", "--save", "depth"], "Saving depth needs a calibration: give --calib FILE"),
         (["l.png", "r.png", "--save", "occlusion"], "needs the left-right check: give --check"),
-        (["l.png", "r.png", "--save", "video"], "nothing called 'video' to save"),
+        (["l.png", "r.png", "--save", "video"], "no output 'video'"),
         (["l.png", "r.png", "--save", ","], "nothing to save"),
-        (["l.png", "r.png", "--tile", "big"], "The tile is auto, none, or HEIGHTxWIDTH"),
+        (["l.png", "r.png", "--tile", "big"], "The tile must be auto, none, or HEIGHTxWIDTH"),
         (["l.png", "r.png", "--tile", "32x300"], "A tile for sgbm with 192 disparities must have at least"),
         (["l.png", "r.png", "--scale", "0"], "The scale must be above 0"),
         (["l.png", "r.png", "--max-disparity", "0"], "max_disparity must be a whole number above 0"),
         (["l.png", "r.png", "--engine", "torch"], "sgbm runs in OpenCV"),
         (["l.png", "r.png", "--meters-per-unit", "0.001"], "need a calibration: give --calib FILE"),
         (["l.png", "r.png", "--calib", "small.json"], "for images of 8×8 pixels; these have 128×64"),
+        (
+            ["l.png", "r.png", "--calib", "small.json", "--meters-per-unit", "0.001"],
+            "small.json is fixed by its format",
+        ),
+        (["l.png", "r.png", "--device", "cuda"], "sgbm is OpenCV's own"),
     ],
 )
 def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments, message):
@@ -236,7 +271,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate()
     assert process.returncode == 130, errors
-    assert "--resume goes on from there" in output
+    assert "--resume continues" in output
     assert "Traceback" not in errors
     files = list(out.iterdir())
     assert 0 < len(files) < 40

@@ -79,7 +79,7 @@ def test_a_file_of_something_else_is_a_sentence(tmp_path: Path) -> None:
     small_onnx(tmp_path / "model.onnx", described=False)
     small_openvino(tmp_path / "model.xml", described=False)
     for suffix in (".onnx", ".xml", ".pt2"):
-        with pytest.raises(AanetError, match="does not say which network it holds"):
+        with pytest.raises(AanetError, match="does not describe its network"):
             open_engine(tmp_path / f"model{suffix}")
 
 

@@ -98,7 +98,7 @@ def test_report_holds_table_protocol_regions_and_pictures(tmp_path: Path) -> Non
     path = write_report(tmp_path / "out", [evaluation], [maps])
     text = path.read_text()
     assert f"| aanet | {evaluation.value('d1_bg'):.2f} |" in text
-    assert "| the paper's table 1 | – | – | 2.29 | – | 0.68 |" in text
+    assert "| paper, table 1 | – | – | 2.29 | – | 0.68 |" in text
     assert "- paper: table 1: KITTI 2015, 40 validation pairs" in text
     assert "- range: every known disparity" in text
     assert "| occluded |" in text

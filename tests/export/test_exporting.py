@@ -107,7 +107,7 @@ def test_a_description_is_read_back(size: tuple[int, int] | None) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": None}, "does not say which network it holds"),
+        ({"format": None}, "does not describe its network"),
         ({"format": "aanet-export-9"}, "has the format aanet-export-9; this version of aanet reads"),
         ({"network": None}, "is damaged: 'network'"),
         ({"max_disparity": "many"}, "is damaged: invalid literal"),

@@ -74,30 +74,32 @@ def test_large_images_are_measured_in_their_own_pixels(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "change", "words"),
+    ("code", "severity", "change", "words"),
     [
-        ("swapped", lambda left, right: (right, left), "100% of the matched points"),
-        ("identical", lambda left, _: (left, left.copy()), "differ by 0.00"),
-        ("gray", lambda left, right: (left[..., 0], right[..., 0]), "Both images are gray"),
+        ("swapped", "warning", lambda left, right: (right, left), "100% of the matched points"),
+        ("identical", "warning", lambda left, _: (left, left.copy()), "differ by 0.00"),
+        ("gray", "note", lambda left, right: (left[..., 0], right[..., 0]), "Both images are gray"),
         (
             "alpha",
+            "note",
             lambda left, right: (np.dstack([left, left[..., :1]]), right),
             "The left image has an alpha",
         ),
         (
             "sixteen_bit",
+            "note",
             lambda left, right: (left, right.astype(np.uint16) * 257),
             "The right image has 16 bits",
         ),
-        ("exposure", lambda left, right: (left, right // 2), "left image is 2.0 times as bright"),
+        ("exposure", "warning", lambda left, right: (left, right // 2), "left image is 2.0 times as bright"),
     ],
 )
-def test_each_fault_has_its_sentence(
-    pair: Pair, code: str, change: Callable[[np.ndarray, np.ndarray], Pair], words: str
+def test_each_finding_has_its_sentence_and_severity(
+    pair: Pair, code: str, severity: str, change: Callable[[np.ndarray, np.ndarray], Pair], words: str
 ) -> None:
     (finding,) = check_pair(*change(*pair))
     assert finding.code == code
-    assert finding.severity == "warning"
+    assert finding.severity == severity
     assert words in finding.message
     assert finding.message.endswith(".")
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.errors import ReadError, UnsupportedError
+from aanet.errors import ReadError
 from aanet.io.depth import read_depth, write_depth
 from aanet.io.images import write_image
 
@@ -25,17 +25,6 @@ def test_depth_is_millimeters_in_png_and_float_in_npy(tmp_path: Path) -> None:
     write_depth(tmp_path / "z.npy", depth)
     unknown = ~(np.isfinite(depth) & (depth > 0))
     np.testing.assert_array_equal(read_depth(tmp_path / "z.npy"), np.where(unknown, np.nan, depth))
-
-
-def test_exr_round_trips_or_says_what_is_missing(tmp_path: Path) -> None:
-    depth = np.array([[1.25, np.nan, 3.1]], np.float32)
-    if cv2.haveImageWriter(str(tmp_path / "z.exr")):
-        write_depth(tmp_path / "z.exr", depth)
-        np.testing.assert_array_equal(read_depth(tmp_path / "z.exr"), depth)
-    else:
-        with pytest.raises(UnsupportedError, match=r"OPENCV_IO_ENABLE_OPENEXR.*\.npy"):
-            write_depth(tmp_path / "z.exr", depth)
-        assert not list(tmp_path.iterdir())
 
 
 def test_a_picture_of_8_bits_is_no_depth_map(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_missing_folder_empty_and_text_each_have_their_sentence(tmp_path: Path) 
         "": "is a folder",
         "empty.png": "is empty",
         "notes.png": "is text ('just some notes'",
-        "noise.png": "begins with 00 ff 13 37",
+        "noise.png": "first bytes 00 ff 13 37",
     }.items():
         with pytest.raises(AanetError) as error:
             read_image(tmp_path / name)
@@ -106,7 +106,7 @@ def test_what_is_no_image_is_refused(image: np.ndarray, words: str) -> None:
 
 
 def test_writing_refuses_what_the_format_cannot_hold(tmp_path: Path) -> None:
-    with pytest.raises(AanetError, match="8 bits a channel"):
+    with pytest.raises(AanetError, match="8 bits per channel"):
         write_image(tmp_path / "a.jpg", np.zeros((2, 2, 3), np.uint16))
     with pytest.raises(AanetError, match=r"'\.xyz'"):
         write_image(tmp_path / "a.xyz", np.zeros((2, 2, 3), np.uint8))

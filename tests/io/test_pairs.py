@@ -110,6 +110,14 @@ def test_a_wide_video_is_cut_in_the_middle(tmp_path):
     assert right.mean() > 190
 
 
+def test_a_wide_image_is_cut_in_the_middle(tmp_path):
+    sides = [np.full((4, 6), value, np.uint8) for value in (3, 7)]
+    write_image(tmp_path / "both.png", np.hstack([*sides, sides[1][:, :1]]))  # an odd column at the end
+    assert found(tmp_path / "both.png") == {"both": (3, 7)}
+    (pair,) = find_pairs(tmp_path / "both.png")
+    assert [image.shape for image in pair.load()] == [(4, 6), (4, 6)]
+
+
 def test_files_without_a_partner_are_told(tmp_path):
     put(tmp_path, "l/1.png", "l/2.png", "r/1.png", "r/3.png")
     pairs = find_pairs(tmp_path / "l", tmp_path / "r")
@@ -125,19 +133,19 @@ def test_what_cannot_be_paired_is_one_sentence(tmp_path):
     (tmp_path / "no_pairs.csv").write_text("left,right\n")
     (tmp_path / "half.csv").write_text("left,right\na.png,\n")
     for arguments, message in (
-        (("l", "r"), "do not match: a.png and b.png, for example, are no pair"),
-        (("odd",), "holds no pairs among its 2 images; expected folders left and right"),
-        (("empty",), "holds no pairs among its 0 images"),
-        (("l", "empty"), "empty holds no images"),
-        (("a.png",), "is an image of one side; give that of the right side too"),
+        (("l", "r"), "do not match: for example, a.png and b.png are not a pair"),
+        (("odd",), "has no pairs among its 2 images; expected folders left and right"),
+        (("empty",), "has no pairs among its 0 images"),
+        (("l", "empty"), "empty has no images"),
+        (("a.png",), "6×4 pixels, too few columns .* give the image of the right side"),
         (("a.png", "l"), "is an image, but .* is a folder; both must be of one kind"),
         (("*.gif", "*.bmp"), "No file matches"),
-        (("video.mp4",), "no video that OpenCV can decode"),
+        (("video.mp4",), "OpenCV cannot decode"),
         (("missing.mp4",), "does not exist; expected a video"),
-        (("no_columns.csv",), "needs a first line with the columns left and right"),
+        (("no_columns.csv",), "must name the columns left and right"),
         (("no_pairs.csv",), "lists no pairs"),
         (("half.csv",), "line 2: expected a left and a right file"),
-        (("no_pairs.csv", "half.csv"), "A CSV file holds both sides"),
+        (("no_pairs.csv", "half.csv"), "A CSV file lists both sides"),
     ):
         with pytest.raises(AanetError, match=message):
             list(find_pairs(*(str(tmp_path / argument) for argument in arguments)))

@@ -62,5 +62,5 @@ def test_unusable_clouds_are_refused(tmp_path: Path) -> None:
         read_ply(path)
     write_ply(path, np.zeros((2, 3)), np.zeros((2, 3), np.uint8))
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(AanetError, match="cut off"):
+    with pytest.raises(AanetError, match="truncated"):
         read_ply(path)

@@ -217,6 +217,9 @@ def test_a_finished_run_is_complete(make_recipe: MakeRecipe, tmp_path: Path, pai
     last = load_checkpoint(checkpoints(tmp_path / "checkpoints")[-1], "stereonet_aa")
     assert last.score == pytest.approx(validated["scores"]["folder"]["EPE"])
     assert not checkpoint.load(str(path)).architecture.training_heads
+    facts = checkpoint.read(path).facts
+    assert (facts["trained_on"], facts["start_from"]) == ("folder", "random weights")
+    assert facts["recipe_digest"] == recipe.digest()
     assert checkpoint.load(str(tmp_path / "weights-with-heads.safetensors")).architecture.training_heads
 
 

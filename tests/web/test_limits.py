@@ -10,9 +10,11 @@ import httpx
 import pytest
 
 from aanet.cli.serve import serve
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
 from aanet.io.images import AnyImage, decode_image, encode_image
+from aanet.web.models import Catalog
 from aanet.web.service import affordable_scale
+from aanet.web.settings import Settings
 from helpers.server import Server
 
 CAMERA = b'{"format": "aanet-stereo-camera", "fx": 1, "cx": 1, "cy": 1'
@@ -108,12 +110,26 @@ def test_a_wrong_calibration_is_one_sentence(server: Server, small_pair: dict[st
         ({"max_disparity": 10**9}, "wrong_parameter"),
         ({"check": "perhaps"}, "wrong_parameter"),
         ({"format": "occlusion"}, "needs_check"),
+        ({"sacle": 2}, "unknown_parameter"),
     ],
 )
 def test_wrong_parameters(
     server: Server, small_pair: dict[str, bytes], query: dict[str, object], code: str
 ) -> None:
     assert_refused(server.match(small_pair, **query), 422, code)
+
+
+def test_a_misspelled_parameter_is_answered_with_the_closest_one(
+    server: Server, small_pair: dict[str, bytes]
+) -> None:
+    response = server.match(small_pair, sacle=2)
+    assert "did you mean 'scale'" in assert_refused(response, 422, "unknown_parameter")
+    assert_refused(server.get("/api/v1/models?x=1"), 422, "unknown_parameter")
+
+
+def test_a_server_is_not_started_with_a_model_that_has_no_weights() -> None:
+    with pytest.raises(InputError, match=r"No trained weights of PSMNet .* a weight file, .* or sgbm"):
+        Catalog(Settings(models=("sgbm", "psmnet")))
 
 
 def test_what_needs_meters_needs_a_calibration(server: Server, small_pair: dict[str, bytes]) -> None:

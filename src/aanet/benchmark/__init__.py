@@ -1,1 +1,1 @@
-"""Measuring: time side by side, peak memory, and the paper's figures beside ours."""
+"""Benchmarks of time and peak memory, compared with the figures of the paper."""

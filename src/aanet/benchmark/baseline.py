@@ -1,7 +1,7 @@
-"""The published way to run these networks, as a baseline to measure against.
+"""The baseline of the benchmarks: the networks as the published code would run them on a CPU.
 
-NCHW tensors, a Python loop over the candidates, and deformable convolution by `grid_sample`: what the
-released code amounts to where its CUDA operator does not exist.
+NCHW tensors, a Python loop over the disparity candidates, and deformable convolution by `grid_sample` in
+place of the CUDA operator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aanet.ops.deform_conv import deform_conv2d_grid, using_deform_conv
 
 
 class LoopCorrelationPyramid(CorrelationPyramid):
-    """`CorrelationPyramid`, candidate by candidate."""
+    """`CorrelationPyramid` with a loop over the candidates."""
 
     def forward(self, left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
         """Return one volume per scale."""
@@ -27,7 +27,7 @@ class LoopCorrelationPyramid(CorrelationPyramid):
 
 
 def loop_correlation(left: Tensor, right: Tensor, candidates: int) -> Tensor:
-    """Eq. 2 with a loop over the candidates; the same values as `correlation_volume`."""
+    """Equation 2 with a loop over the candidates; returns the values of `correlation_volume`."""
     batch, _, height, width = left.shape
     volume = left.new_zeros(batch, candidates, height, width)
     for d in range(min(candidates, width)):
@@ -36,7 +36,7 @@ def loop_correlation(left: Tensor, right: Tensor, candidates: int) -> Tensor:
 
 
 def to_baseline(network: StereoNetwork) -> StereoNetwork:
-    """Lay a network out NCHW and give it the loop, in place; deformable convolutions are up to the caller."""
+    """Change a network in place to NCHW and the loop; the caller chooses the deformable convolution."""
     for parameter in network.parameters():
         parameter.data = parameter.data.contiguous()
     if isinstance(network.cost_volume, CorrelationPyramid):
@@ -45,7 +45,7 @@ def to_baseline(network: StereoNetwork) -> StereoNetwork:
 
 
 def as_baseline(network: StereoNetwork) -> Callable[[Tensor, Tensor], StereoOutput]:
-    """Turn a network into the baseline, in place, and return how to call it."""
+    """Change a network to the baseline in place, and return a function that runs it."""
     to_baseline(network)
 
     def run(left: Tensor, right: Tensor) -> StereoOutput:
@@ -57,7 +57,7 @@ def as_baseline(network: StereoNetwork) -> Callable[[Tensor, Tensor], StereoOutp
 
 
 def random_pair(size: tuple[int, int], seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Two normalized noise images [1, 3, H, W]: time and memory do not depend on what they show."""
+    """Two normalized noise images [1, 3, H, W]; time and memory do not depend on the content."""
     generator = torch.Generator().manual_seed(seed)
     left, right = torch.randn(2, 1, 3, *size, generator=generator).unbind()
     return left, right

@@ -1,4 +1,4 @@
-"""The paper's table 2, measured: four networks with 3D convolutions, and with adaptive aggregation."""
+"""Measurements of the paper's table 2: four networks with 3D convolutions and with adaptive aggregation."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from aanet.evaluation.markdown import table
 from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 
-# Every cell but the last holds ours/the paper's.
+# Cells with a slash are ours/the paper's.
 HEADINGS: tuple[str, ...] = ("network", "M par", "G MACs", "GB", "time", "3D/AA", "G/s")
 _COLORS = {"3D": "#9aa5b1", "AA": "#1f77b4"}
 
 
 def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
-    """Return a line of text per network; G/s counts every multiply-accumulate, not only the paper's."""
-    seconds = {each.network: each.timing.median for each in measurements if each.timing}
+    """Return the cells of one row per network; G/s is the total of multiply-accumulates per second."""
+    seconds = {each.model.network: each.timing.median for each in measurements if each.timing}
     lines: list[tuple[str, ...]] = []
     for each in measurements:
-        row, time = paper.COMPARISON_3D[each.network], seconds.get(each.network)
-        plain = zoo.card(each.network).replaces
+        assert each.cost is not None  # the table has networks only
+        row, time = paper.COMPARISON_3D[each.model.network], seconds.get(each.model.network)
+        plain = zoo.card(each.model.network).replaces
         ratio = "–"
         if plain in seconds and time:
             published = paper.COMPARISON_3D[plain].time_ms / row.time_ms
@@ -30,7 +31,7 @@ def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
         memory = _short(each.peak_memory / 2**30) if each.peak_memory else "–"
         lines.append(
             (
-                each.network,
+                each.model.name,
                 f"{each.cost.parameters / 1e6:.2f}/{row.parameters_m:.2f}",
                 f"{each.cost.paper_macs / 1e9:.0f}/{row.macs_g:.0f}",
                 f"{memory}/{_short(row.memory_gb)}",
@@ -43,22 +44,22 @@ def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
 
 
 def _short(value: float) -> str:
-    """Three digits or so: the table has to fit eighty columns."""
+    """About three digits, so that the table fits into 80 columns."""
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
-    """Return the table with what it says, as Markdown."""
+    """Return the table and the speedups as Markdown."""
     lines = [*table(HEADINGS, rows(measurements)), "", run.sentence(), ""]
     lines += [f"- {line}" for line in aggregation_speedups(measurements)]
     return "\n".join(lines) + "\n"
 
 
 def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
-    """Draw time and memory of each pair of networks, and how many times less the adaptive one takes."""
+    """Draw time and memory of each pair of networks, with their ratio."""
     from matplotlib.figure import Figure
 
-    known = {each.network: each for each in measurements if each.timing and each.peak_memory}
+    known = {each.model.network: each for each in measurements if each.timing and each.peak_memory}
     pairs = [pair for pair in zoo.replaced_3d().items() if set(pair) <= known.keys()]
     figure = Figure(figsize=(10, 1.2 + 1.0 * max(len(pairs), 1)), layout="constrained")
     height, width = run.size

@@ -1,8 +1,8 @@
-"""Prediction, measured: networks × engines, side by side."""
+"""Time and memory of predictions: models × engines, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,21 +11,24 @@ import torch
 
 from aanet.benchmark.baseline import as_baseline, random_pair
 from aanet.benchmark.memory import peak_memory
-from aanet.engines.factory import open_engine
+from aanet.benchmark.models import BenchmarkModel
+from aanet.engines.factory import find_source, open_engine
 from aanet.engines.processor import this_processor
 from aanet.engines.table import ENGINES, network_engines
 from aanet.evaluation import paper
 from aanet.evaluation.timing import Timing, time_interleaved
 from aanet.inference.spec import EngineUnavailableError
-from aanet.models import zoo
-from aanet.models.complexity import Complexity, complexity, size_rule
+from aanet.models.complexity import Complexity
+from aanet.models.network import StereoNetwork
+from aanet.models.weights import checkpoint
 from aanet.version import __version__
 
 BASELINE = "baseline"
+OPENCV = "opencv"  # the engine of SGBM
 
 
-def contenders() -> dict[str, tuple[str, str] | None]:
-    """What can be measured, by the name that a user gives: an engine and its precision, or the baseline."""
+def engine_choices() -> dict[str, tuple[str, str] | None]:
+    """Engine and precision by the name that a user gives; None for the baseline."""
     choices: dict[str, tuple[str, str] | None] = {BASELINE: None}
     for name in network_engines():
         choices[name] = (name, "float32")
@@ -34,35 +37,51 @@ def contenders() -> dict[str, tuple[str, str] | None]:
     return choices
 
 
+def engines_of(model: BenchmarkModel, engines: Sequence[str]) -> Sequence[str]:
+    """The engines that a model is measured on: SGBM has its own."""
+    return engines if model.is_network else (OPENCV,)
+
+
 @dataclass(frozen=True)
 class Measurement:
-    """One network on one engine; `timing` is None where the engine cannot run the network."""
+    """One model on one engine.
 
-    network: str
+    Attributes:
+        model: What was measured.
+        engine: Where it was measured, one of `engine_choices` or `OPENCV`.
+        timing: None if the engine cannot run the network.
+        peak_memory: Bytes of a prediction with torch (SGBM: with OpenCV), for every engine the same; None if
+            it was not measured.
+        cost: None for SGBM.
+    """
+
+    model: BenchmarkModel
     engine: str
     timing: Timing | None
-    peak_memory: int | None  # bytes of an eager prediction, the same for all engines of a network
-    cost: Complexity
+    peak_memory: int | None
+    cost: Complexity | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the paper's row where there is one."""
-        row = paper.COMPARISON_3D.get(self.network)
+        """Plain values for JSON, with the paper's row if there is one."""
+        row = paper.COMPARISON_3D.get(self.model.network)
         return {
-            "network": self.network,
+            "name": self.model.name,
+            "source": self.model.source,
+            "network": self.model.network,
             "engine": self.engine,
             "median_s": self.timing and self.timing.median,
             "p10_s": self.timing and self.timing.percentile(10),
             "p90_s": self.timing and self.timing.percentile(90),
             "seconds": self.timing and self.timing.seconds,
             "peak_memory": self.peak_memory,
-            **asdict(self.cost),
+            **(asdict(self.cost) if self.cost else {}),
             "paper": row and asdict(row),
         }
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What was measured, on what."""
+    """The machine and the settings of a benchmark."""
 
     size: tuple[int, int]
     rounds: int
@@ -90,56 +109,66 @@ def conditions(size: tuple[int, int], rounds: int) -> Conditions:
 
 
 def measure(
-    networks: list[str],
-    engines: list[str],
+    models: Sequence[BenchmarkModel],
+    engines: Sequence[str],
     size: tuple[int, int],
     rounds: int,
     memory: bool = True,
     observe: Callable[[str], None] = lambda _: None,
 ) -> list[Measurement]:
-    """Time networks on engines in turn, all engines of all networks in one run."""
-    for name in networks:
-        size_rule(name).check(*size, name)
-    runs, absent = {}, []
-    for name in networks:
-        for engine in engines:
-            observe(f"preparing {name} on {engine}")
+    """Time all models on all engines, interleaved in one run."""
+    for model in models:
+        model.sizes.check(*size, model.name)
+    runs: dict[str, Callable[[], object]] = {}
+    for model in models:
+        for engine in engines_of(model, engines):
+            observe(f"preparing {model.name} on {engine}")
             try:
-                runs[f"{name} on {engine}"] = _contender(name, engine, size)
+                runs[f"{model.name} on {engine}"] = _prediction(model, engine, size)
             except EngineUnavailableError:
-                absent.append(f"{name} on {engine}")
+                continue  # the table says that this engine cannot run it
     timings = time_interleaved(runs, rounds, observe)
     measurements = []
-    for name in networks:
-        observe(f"memory of {name}")
-        peak = peak_memory(name, size) if memory else None
-        cost = complexity(name, size)
+    for model in models:
+        observe(f"memory of {model.name}")
+        computes = "torch" if model.is_network else None
+        peak = peak_memory(**model.arguments, size=size, engine=computes) if memory else None
+        cost = model.cost(size)
         measurements += [
-            Measurement(name, engine, timings.get(f"{name} on {engine}"), peak, cost) for engine in engines
+            Measurement(model, engine, timings.get(f"{model.name} on {engine}"), peak, cost)
+            for engine in engines_of(model, engines)
         ]
     return measurements
 
 
 def speedup(measurement: Measurement, measurements: list[Measurement]) -> float | None:
-    """How many times as fast as the baseline of the same network; None where either is missing."""
+    """How many times as fast as the baseline of the same model; None if either is missing."""
     for other in measurements:
-        if other.network == measurement.network and other.engine == BASELINE:
+        if other.model == measurement.model and other.engine == BASELINE:
             if other.timing is None or measurement.timing is None:
                 return None
             return other.timing.median / measurement.timing.median
     return None
 
 
-def _contender(name: str, engine: str, size: tuple[int, int]) -> Callable[[], object]:
-    choice = contenders()[engine]
-    if choice is None:
-        baseline, pair = as_baseline(zoo.build(name, seed=0).eval()), random_pair(size)
+def _prediction(model: BenchmarkModel, engine: str, size: tuple[int, int]) -> Callable[[], object]:
+    """A function that predicts one pair of random images."""
+    if engine == BASELINE:
+        baseline, pair = as_baseline(_network(model)), random_pair(size)
 
         def run_baseline() -> object:
             with torch.inference_mode():
                 return baseline(*pair)
 
         return run_baseline
-    opened = open_engine(name, weights="random", engine=choice[0], precision=choice[1])
+    choice = engine_choices().get(engine) or (None, "auto")
+    opened = open_engine(**model.arguments, engine=choice[0], precision=choice[1])
     left, right = np.random.default_rng(0).random((2, 1, 3, *size), dtype=np.float32)
     return lambda: opened(left, right)
+
+
+def _network(model: BenchmarkModel) -> StereoNetwork:
+    found = find_source(**model.arguments)
+    if isinstance(found, StereoNetwork):
+        return found
+    return checkpoint.load(found, training_heads=False, max_disparity=model.max_disparity)

@@ -1,4 +1,4 @@
-"""What the presets of `aanet benchmark` measure."""
+"""Networks and image sizes of the presets of `aanet benchmark`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aanet.inference.memory import available_memory
 from aanet.models import zoo
 
 DEFAULT_NETWORKS = ("aanet", "aanet_plus", "stereonet_aa")
-# Multiples of 96 with sides of 256 at least, which all eight networks take; the first is the paper's.
+# Multiples of 96 and at least 256, which all eight networks take; the first is the paper's size.
 PAPER_SIZES = ((576, 960), (480, 768), (384, 672), (288, 480))
 SHARE_OF_MEMORY = 0.8
 _PROBE = (96, 192)
@@ -20,9 +20,9 @@ def paper_networks() -> list[str]:
 
 
 def largest_common_size() -> tuple[int, int]:
-    """Return the largest of `PAPER_SIZES` at which the network that needs most memory still fits.
+    """Return the largest of `PAPER_SIZES` at which all networks fit into memory.
 
-    Memory grows with the number of pixels, so a small probe tells how much a large image needs.
+    Memory is proportional to the number of pixels, so it is measured at a small size.
     """
     hungriest = max(paper_networks(), key=lambda name: zoo.card(name).bytes_per_pixel)
     per_pixel = peak_memory(hungriest, _PROBE) / (_PROBE[0] * _PROBE[1])
@@ -32,4 +32,4 @@ def largest_common_size() -> tuple[int, int]:
             return height, width
     height, width = PAPER_SIZES[-1]
     needed = per_pixel * height * width / 2**30
-    raise AanetError(f"{hungriest} needs {needed:.1f} GB at {height}×{width}, more than is free here.")
+    raise AanetError(f"{hungriest} needs {needed:.1f} GB at {height}×{width}, more than is free.")

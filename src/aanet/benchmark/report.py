@@ -1,4 +1,4 @@
-"""Measurements as a table, as Markdown and as a picture."""
+"""Reports of measurements: table, Markdown and chart."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from aanet.evaluation.markdown import table
 from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 
-HEADINGS: tuple[str, ...] = ("network", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
+HEADINGS: tuple[str, ...] = ("model", "engine", "median", "p10 – p90", "× base", "memory", "paper", "mem.")
 
 
 class Presentation(Protocol):
-    """A module that shows measurements: this one by engine, `comparison` as the paper's table."""
+    """A module that presents measurements: this one by engine, `comparison` as the paper's table."""
 
     HEADINGS: tuple[str, ...]
 
     def rows(self, measurements: list[Measurement]) -> list[tuple[str, ...]]:
-        """Return a line of text per measurement."""
+        """Return the cells of one row per measurement."""
 
     def markdown(self, measurements: list[Measurement], run: Conditions) -> str:
-        """Return the whole report."""
+        """Return the report."""
 
     def plot(self, measurements: list[Measurement], run: Conditions, path: Path) -> None:
-        """Draw a picture."""
+        """Draw a chart."""
 
 
 def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
-    """Return a line of text per measurement, as `HEADINGS` names its columns."""
+    """Return the cells of one row per measurement, in the order of `HEADINGS`."""
     lines: list[tuple[str, ...]] = []
     for each in measurements:
-        timing, published = each.timing, paper.COMPARISON_3D.get(each.network)
+        timing, published = each.timing, paper.COMPARISON_3D.get(each.model.network)
         ratio = None if each.engine == BASELINE else speedup(each, measurements)
         lines.append(
             (
-                each.network,
+                each.model.name,
                 each.engine,
                 f"{timing.median:.2f} s" if timing else "cannot run",
                 f"{timing.percentile(10):.2f} – {timing.percentile(90):.2f}" if timing else "–",
@@ -51,8 +51,8 @@ def rows(measurements: list[Measurement]) -> list[tuple[str, ...]]:
 
 
 def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
-    """Say for each 3D network how much faster its adaptive version is, here and in the paper."""
-    medians = {(each.network, each.engine): each.timing.median for each in measurements if each.timing}
+    """Return a sentence for each 3D network: the speedup by adaptive aggregation, here and in the paper."""
+    medians = {(each.model.network, each.engine): each.timing.median for each in measurements if each.timing}
     lines = []
     for network, adaptive in zoo.replaced_3d().items():
         for engine in dict.fromkeys(each.engine for each in measurements):
@@ -65,7 +65,7 @@ def aggregation_speedups(measurements: list[Measurement]) -> list[str]:
 
 
 def markdown(measurements: list[Measurement], run: Conditions) -> str:
-    """Return the whole report as Markdown."""
+    """Return the report as Markdown."""
     lines = [*table(HEADINGS, rows(measurements)), "", run.sentence()]
     if measurements:
         lines += ["", *aggregation_speedups(measurements)]
@@ -73,14 +73,14 @@ def markdown(measurements: list[Measurement], run: Conditions) -> str:
 
 
 def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
-    """Draw the paper's accuracy against time: its own, on a GPU, and what was measured here."""
+    """Draw the published accuracy against time: the paper's, on a GPU, and the measured one."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.subplots()
     engines = [engine for engine in dict.fromkeys(each.engine for each in measurements) if engine != BASELINE]
     published = paper.SCENE_FLOW | paper.COMPARISON_3D
-    names = [name for name in dict.fromkeys(each.network for each in measurements) if name in published]
+    names = [name for name in dict.fromkeys(each.model.network for each in measurements) if name in published]
     seconds = {
         name: row.time_ms / 1000 if isinstance(row, paper.ComparisonRow) else row.time_s
         for name, row in ((name, published[name]) for name in names)
@@ -95,9 +95,9 @@ def plot(measurements: list[Measurement], run: Conditions, path: Path) -> None:
     )
     for index, engine in enumerate(engines):
         points = [
-            (each.timing.median, errors[each.network])
+            (each.timing.median, errors[each.model.network])
             for each in measurements
-            if each.engine == engine and each.timing and each.network in errors
+            if each.engine == engine and each.timing and each.model.network in errors
         ]
         if points:
             axes.scatter(*zip(*points, strict=True), color=f"C{index}", label=f"{engine}, measured here")

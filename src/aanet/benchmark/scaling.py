@@ -1,4 +1,4 @@
-"""How time and memory of a network grow with the image and with the disparity range."""
+"""Growth of time and memory with the image size and the disparity range."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RANGES = (96, 192, 384)
 
 @dataclass(frozen=True)
 class Point:
-    """What one pair of one size costs, with one disparity range."""
+    """Time and memory for one pair of one size, with one disparity range."""
 
     max_disparity: int
     height: int
@@ -35,6 +35,11 @@ class Point:
         """The size of the image."""
         return self.height * self.width / 1e6
 
+    @property
+    def gigabytes(self) -> float:
+        """The peak memory."""
+        return self.peak_memory / 2**30
+
 
 def measure_scaling(
     name: str,
@@ -44,7 +49,7 @@ def measure_scaling(
     ranges: tuple[int, ...] = RANGES,
     observe: Callable[[str], None] = lambda _: None,
 ) -> list[Point]:
-    """Measure every size with every range; sizes go up to the next multiple the network takes."""
+    """Measure every size with every range; sizes are rounded up to those that the network takes."""
     rule = size_rule(name)
     points = []
     for wanted in sizes:
@@ -52,7 +57,7 @@ def measure_scaling(
         runs = {str(limit): _prediction(name, engine, limit, (height, width)) for limit in ranges}
         observe(f"{height}×{width}")
         timings = time_interleaved(runs, rounds)
-        del runs  # their networks would count as the memory of nothing
+        del runs  # frees their memory for the process that measures it
         for limit in ranges:
             peak = peak_memory(name, (height, width), limit, engine)
             points.append(Point(limit, height, width, timings[str(limit)].median, peak))
@@ -66,7 +71,7 @@ def _prediction(name: str, engine: str, max_disparity: int, size: tuple[int, int
 
 
 def exponent(points: list[Point], value: Callable[[Point], float]) -> float:
-    """Return b of value = a · megapixels^b, fitted by least squares of the logarithms."""
+    """Fit value = a · megapixels^b by least squares of the logarithms, and return b."""
     x = [math.log(point.megapixels) for point in points]
     y = [math.log(value(point)) for point in points]
     slope, _ = np.polyfit(x, y, 1)
@@ -74,7 +79,7 @@ def exponent(points: list[Point], value: Callable[[Point], float]) -> float:
 
 
 def plot_scaling(points: list[Point], title: str, path: Path) -> None:
-    """Draw time and memory against the size of the image, a line per disparity range."""
+    """Draw time and memory against the image size, one line per disparity range."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -82,7 +87,7 @@ def plot_scaling(points: list[Point], title: str, path: Path) -> None:
     figure.suptitle(title)
     panels: list[tuple[str, Callable[[Point], float]]] = [
         ("seconds", lambda point: point.seconds),
-        ("peak memory, GB", lambda point: point.peak_memory / 2**30),
+        ("peak memory, GB", lambda point: point.gigabytes),
     ]
     for axes, (label, value) in zip(figure.subplots(1, 2), panels, strict=True):
         for limit in sorted({point.max_disparity for point in points}):
@@ -103,10 +108,29 @@ def plot_scaling(points: list[Point], title: str, path: Path) -> None:
         figure.savefig(temporary, dpi=130)
 
 
+def rows(points: list[Point]) -> list[tuple[str, ...]]:
+    """Return a line of text per point: size, disparity range, seconds, peak memory."""
+    return [
+        (
+            f"{point.height}×{point.width}",
+            f"{point.max_disparity}",
+            f"{point.seconds:.2f}",
+            f"{point.gigabytes:.2f} GB",
+        )
+        for point in points
+    ]
+
+
+def growth(points: list[Point]) -> list[str]:
+    """Say for each disparity range how time and memory grow with the image."""
+    lines = []
+    for limit in sorted({point.max_disparity for point in points}):
+        line = [point for point in points if point.max_disparity == limit]
+        time, memory = exponent(line, lambda p: p.seconds), exponent(line, lambda p: p.gigabytes)
+        lines.append(f"Below {limit}: time grows with pixels^{time:.2f}, memory with pixels^{memory:.2f}.")
+    return lines
+
+
 def markdown(points: list[Point]) -> str:
     """Return the measurements as a Markdown table."""
-    rows = [
-        (f"{p.height}×{p.width}", f"{p.max_disparity}", f"{p.seconds:.2f}", f"{p.peak_memory / 2**30:.2f} GB")
-        for p in points
-    ]
-    return "\n".join(table(("size", "disparities below", "seconds", "peak memory"), rows)) + "\n"
+    return "\n".join(table(("size", "disparities below", "seconds", "peak memory"), rows(points))) + "\n"

@@ -1,4 +1,4 @@
-"""How fast one training step is, against the plainest way to do it."""
+"""Time of a training step, compared with the baseline."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from aanet.training.stages import StageModule, make_stage, matching_loss_of
 
 @dataclass(frozen=True)
 class StepTiming:
-    """Median seconds of one step: forward, backward and optimizer."""
+    """Median time of one step in seconds: forward, backward and optimizer."""
 
     variant: str
     seconds: float
-    speedup: float  # against the first variant
+    speedup: float  # relative to the first variant
 
 
 def benchmark_training_step(
@@ -35,10 +35,10 @@ def benchmark_training_step(
     rounds: int = 5,
     bf16: bool | None = None,
 ) -> list[StepTiming]:
-    """Time one training step of a network in every variant, in turn, and take the medians.
+    """Time one training step of a network in every variant, interleaved.
 
-    Without instructions for it bf16 is emulated and many times slower, so it is left out there unless asked
-    for; where it cannot be used, it is left out, or refused if asked for.
+    By default bf16 is included only if the processor has instructions for it; otherwise it is emulated and
+    many times slower.  If it is requested but cannot be used, an error is raised.
     """
     if bf16 is None:
         bf16 = refusal("torch") is None and not bf16_support("torch").emulated
@@ -68,7 +68,7 @@ def _step(
     stage: StageSpec,
     context: Callable[[], contextlib.AbstractContextManager[object]],
 ) -> Callable[[], None]:
-    """A function that takes one step on random images and truth."""
+    """Return a function that takes one step on random images and ground truth."""
     module: StageModule = make_stage(stage, network, matching_loss_of(network)).train()
     optimizer = make_optimizer(OptimizerSpec(), module.named_parameters())
     set_learning_rate(optimizer, stage.learning_rate)

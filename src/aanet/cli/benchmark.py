@@ -10,6 +10,7 @@ import typer
 
 from aanet.cli.console import shows_progress, status
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
+from aanet.cli.tables import new_table
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
 
@@ -23,7 +24,9 @@ def benchmark(
     networks: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="models", help="Networks to measure.", show_default="aanet aanet_plus stereonet_aa"
+            metavar="models",
+            help="Networks, weight files or sgbm. NAME=MODEL gives a name for the table.",
+            show_default="aanet aanet_plus stereonet_aa",
         ),
     ] = None,
     engines: Annotated[
@@ -69,7 +72,7 @@ def benchmark(
 
     The runs are interleaved, and the results are shown beside the figures of the paper. The engine baseline
     computes as the published code does on a CPU: NCHW tensors, a loop over the disparity candidates, and
-    deformable convolution by grid_sample. Weights are random, because they do not affect the speed.
+    deformable convolution by grid_sample. Networks have random weights, which do not affect the speed.
 
     Example: aanet benchmark aanet stereonet_aa --height 480 --width 640
     """
@@ -124,25 +127,24 @@ def _predictions(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from aanet.benchmark.inference import conditions, contenders, measure
+    from aanet.benchmark.inference import conditions, engine_choices, engines_of, measure
+    from aanet.benchmark.models import find_models
     from aanet.benchmark.report import aggregation_speedups
-    from aanet.models import zoo
 
-    for name in names:
-        zoo.card(name)
+    models = find_models(names)
     for engine in engines:
-        if engine not in contenders():
+        if engine not in engine_choices():
             raise InputError(
-                f"There is no engine {engine!r} to measure; there are: {', '.join(contenders())}."
+                f"There is no engine {engine!r} to measure; there are: {', '.join(engine_choices())}."
             )
-    # Per network and engine: preparing, the warm-up and the rounds; per network: its memory.
-    total = len(names) * (len(engines) * (rounds + 2) + 1)
+    # Per model and engine: preparing, the warm-up and the rounds; per model: its memory.
+    total = sum(len(engines_of(model, engines)) * (rounds + 2) + 1 for model in models)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("measuring", total=total)
         measurements = measure(
-            names,
+            models,
             engines,
             size,
             rounds,
@@ -165,7 +167,7 @@ def _predictions(
 
 
 def _write_report(path: Path, markdown: str, as_json: str) -> None:
-    """Write Markdown, and JSON beside it."""
+    """Write the report as Markdown and as JSON."""
     from aanet.io.atomic import atomic_path
 
     for target, text in ((path, markdown), (path.with_suffix(".json"), as_json + "\n")):
@@ -179,7 +181,7 @@ def _scaling(
     from dataclasses import asdict
 
     from aanet.benchmark.inference import conditions
-    from aanet.benchmark.scaling import exponent, markdown, measure_scaling, plot_scaling
+    from aanet.benchmark.scaling import growth, markdown, measure_scaling, plot_scaling, rows
     from aanet.models import zoo
 
     zoo.card(name)
@@ -198,22 +200,9 @@ def _scaling(
     if as_json:
         typer.echo(text)
         return
-    _print_table(
-        ("size", "range", "seconds", "peak mem."),
-        [
-            (
-                f"{p.height}×{p.width}",
-                str(p.max_disparity),
-                f"{p.seconds:.2f}",
-                f"{p.peak_memory / 2**30:.2f} GB",
-            )
-            for p in points
-        ],
-    )
-    for limit in sorted({point.max_disparity for point in points}):
-        line = [point for point in points if point.max_disparity == limit]
-        time, memory = exponent(line, lambda p: p.seconds), exponent(line, lambda p: p.peak_memory)
-        typer.echo(f"Below {limit}: time grows with pixels^{time:.2f}, memory with pixels^{memory:.2f}.")
+    _print_table(("size", "range", "seconds", "peak mem."), rows(points))
+    for line in growth(points):
+        typer.echo(line)
 
 
 def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:
@@ -235,13 +224,9 @@ def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:
 
 
 def _print_table(headings: Sequence[str], lines: Sequence[tuple[str, ...]]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0))
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True)
+    table = new_table(headings[:2], headings[2:])
     for line in lines:
         table.add_row(*line)
     Console().print(table)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from aanet.cli.console import shows_progress
 from aanet.cli.options import (
@@ -26,14 +26,16 @@ from aanet.cli.options import (
     Root,
     refuse_existing,
 )
+from aanet.cli.tables import new_table
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aanet.data.datasets import StereoDataset
-    from aanet.evaluation import Evaluation, Matcher
+    from aanet.evaluation import Evaluation
     from aanet.evaluation.report import ErrorMaps
+    from aanet.matcher import StereoMatcher
 
 
 def evaluate(
@@ -43,7 +45,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help=f"{ANY_MODEL} May be repeated.",
+            help=f"{ANY_MODEL} NAME=MODEL gives a name for tables and reports. May be repeated.",
             show_default="aanet",
             rich_help_panel=MATCHING,
         ),
@@ -98,11 +100,12 @@ def evaluate(
         overwrite, *([report / "report.md"] if report else []), *([submission] if submission else [])
     )
     from aanet.data.datasets import open_dataset, parse_options
+    from aanet.evaluation.naming import name_models
     from aanet.evaluation.protocols import protocol_of
     from aanet.evaluation.report import ErrorMaps, spread, write_report
     from aanet.evaluation.submission import submission_format
 
-    models, options = model or ["aanet"], parse_options(option or [])
+    models, options = name_models(model or ["aanet"]), parse_options(option or [])
     if submission is not None:
         datasets = [
             open_dataset(dataset, root, part, **options) for part in submission_format(dataset).splits
@@ -114,26 +117,28 @@ def evaluate(
     indices = spread(len(pairs), min(limit or len(pairs), len(pairs)))
     shown = [indices[place] for place in spread(len(indices), min(pictures, len(indices)))]
     evaluations, maps = [], []
-    for name in models:
+    for name, source in models.items():
         drawing = ErrorMaps(report, name, shown) if report is not None else None
-        evaluations.append(_score(name, _matcher(name, max_disparity, engine), pairs, indices, drawing))
+        # Among several models, sgbm has no engine to choose; alone, the matcher refuses the option.
+        chosen = None if source == "sgbm" and len(models) > 1 else engine
+        matcher = _matcher(source, max_disparity, chosen)
+        evaluations.append(_score(name, source, matcher, pairs, indices, drawing))
         maps += [drawing] if drawing is not None else []
     if report is not None:
         write_report(report, evaluations, maps)
     _print(evaluations, pairs.split, as_json, report)
 
 
-def _matcher(name: str, max_disparity: int | None, engine: str | None) -> Matcher:
+def _matcher(source: str, max_disparity: int | None, engine: str | None) -> StereoMatcher:
     from aanet.matcher import StereoMatcher
 
-    engine = None if name == "sgbm" else engine  # it stands beside the networks and has no engine to choose
-    return partial(StereoMatcher(name, engine=engine, max_disparity=max_disparity), inspect=False)
+    return StereoMatcher(source, engine=engine, max_disparity=max_disparity)
 
 
-def _only(models: list[str]) -> str:
+def _only(models: dict[str, str]) -> str:
     if len(models) != 1:
         raise InputError(f"A submission holds the results of one model; got {', '.join(models)}.")
-    return models[0]
+    return next(iter(models.values()))
 
 
 def _require_truth(pairs: StereoDataset) -> None:
@@ -145,20 +150,33 @@ def _require_truth(pairs: StereoDataset) -> None:
 
 
 def _score(
-    name: str, matcher: Matcher, pairs: StereoDataset, indices: list[int], drawing: ErrorMaps | None
+    name: str,
+    source: str,
+    matcher: StereoMatcher,
+    pairs: StereoDataset,
+    indices: list[int],
+    drawing: ErrorMaps | None,
 ) -> Evaluation:
     from aanet.evaluation import evaluate as score
 
     with _progress(name, len(indices)) as advance:
-        return score(matcher, pairs, model=name, indices=_counted(indices, advance), observe=drawing)
+        return score(
+            partial(matcher, inspect=False),
+            pairs,
+            model=name,
+            network=matcher.spec.name,
+            source=source,
+            indices=_counted(indices, advance),
+            observe=drawing,
+        )
 
 
-def _submit(datasets: list[StereoDataset], matcher: Matcher, path: Path, method: str) -> None:
+def _submit(datasets: list[StereoDataset], matcher: StereoMatcher, path: Path, method: str) -> None:
     from aanet.evaluation.submission import write_submission
 
     name = datasets[0].name
     with _progress(f"{name} submission", sum(map(len, datasets))) as advance:
-        count = write_submission(matcher, datasets, path, method, advance)
+        count = write_submission(partial(matcher, inspect=False), datasets, path, method, advance)
     print(f"{path}: {count} disparity maps for the {name} server")
 
 
@@ -181,33 +199,28 @@ def _counted(indices: list[int], advance: Callable[[], None]) -> Iterator[int]:
 def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Path | None) -> None:
     import json
 
-    from aanet.evaluation import paper
     from aanet.evaluation.protocols import labels
     from aanet.evaluation.report import PAPER_ROW, conditions, region_rows, result_rows
 
     first = evaluations[0]
     if as_json:
-        rows = {e.model: paper.published(e.dataset, e.model) for e in evaluations}
+        rows = {e.model: e.published for e in evaluations}
         published = {name: row and {"table": row.table, "metrics": row.metrics} for name, row in rows.items()}
         results = [e.as_dict() for e in evaluations]
         print(json.dumps({"split": split, "results": results, "paper": published}, indent=2))
         return
     console = Console()
-    table = Table(title=f"{first.dataset}, split {split}: {len(first.pairs)} pairs", title_justify="left")
-    table.add_column("model", overflow="fold")
-    for heading in (*labels(first.protocol), "AUSE", "s / pair"):
-        table.add_column(heading, justify="right")
+    title = f"{first.dataset}, split {split}: {len(first.pairs)} pairs"
+    table = new_table(("model",), (*labels(first.protocol), "AUSE", "s / pair"), title)
     for cells in result_rows(evaluations):
         table.add_row(*cells, style="dim" if cells[0].startswith(PAPER_ROW) else None)
     console.print(table)
-    regions = Table(title="By region", title_justify="left")
-    for heading in ("model", "region", "% of pixels", "EPE", "> 1 px", "> 3 px"):
-        regions.add_column(heading, justify="left" if heading in ("model", "region") else "right")
+    regions = new_table(("model", "region"), ("% of pixels", "EPE", "> 1 px", "> 3 px"), "By region")
     for evaluation in evaluations:
         for cells in region_rows(evaluation):
             regions.add_row(evaluation.model, *cells)
     console.print(regions)
     for what, words in conditions(evaluations):
-        console.print(f"[bold]{what}[/bold]: {words}", highlight=False, soft_wrap=True)
+        console.print(f"[bold]{escape(what)}[/bold]: {escape(words)}", highlight=False, soft_wrap=True)
     if report is not None:
         print(f"Report: {report / 'report.md'}")

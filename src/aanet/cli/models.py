@@ -10,6 +10,7 @@ import typer
 
 from aanet.cli.console import track
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput
+from aanet.cli.tables import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +30,9 @@ def models(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="model", help="Describe this network and its bundled weights.", show_default="list all"
+            metavar="model",
+            help="Describe this network and its bundled weights, or this weight file.",
+            show_default="list all",
         ),
     ] = None,
     height: ImageHeight = 576,
@@ -47,6 +50,9 @@ def models(
 
     from aanet.models import zoo
 
+    if name is not None and name not in zoo.NETWORKS:
+        _show_weights(name, as_json)
+        return
     if name is not None:
         _show(_describe(name, (height, width)), as_json)
         return
@@ -102,17 +108,86 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
         Console().print(Markdown(files.card_file(name).read_text(encoding="utf-8")))
 
 
-def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
-    from rich import box
-    from rich.table import Table
+def _show_weights(source: str, as_json: bool) -> None:
+    """Print what a weight file says about itself."""
+    from rich.console import Console
 
-    title = f"Networks for a pair of {height}×{width} and disparities below 192"
-    table = Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    row = _describe_weights(source)
+    if as_json:
+        typer.echo(json.dumps(row, indent=2))
+        return
+    typer.echo(
+        f"{row['path']}: {row['title']} ({row['network']}), {row['parameters'] / 1e6:.2f} M parameters, "
+        f"{row['bytes'] / 1e6:.1f} MB"
     )
-    table.add_column("name", no_wrap=True)
-    for heading in ("M par", "paper", "G MACs", "paper", "total", "3D", "def", "CSA", "mult"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    facts = {key: value for key, value in row["facts"].items() if key != "scores"}
+    lines = {
+        "disparity range": f"below {row['max_disparity']} pixels"
+        + (", fixed by the weights" if row["fixed_range"] else ""),
+        "regression": row["regression"],
+        "training heads": "yes" if row["training_heads"] else "no",
+        "inference hints": _hints_in_words(row["hints"]),
+        **{key.replace("_", " "): str(value).replace("`", "") for key, value in facts.items()},
+    }
+    lines.setdefault("trained on", "not stated")
+    width = max(map(len, lines))
+    for key, words in lines.items():
+        typer.echo(f"  {key:{width}s}  {words}")
+    if "scores" in row["facts"]:
+        Console().print(_score_table(row["facts"]["scores"]))
+
+
+def _score_table(scores: dict[str, dict[str, dict[str, float]]]) -> Table:
+    """The scores that a weight file carries, by model and dataset."""
+    metrics = dict.fromkeys(metric for sets in scores.values() for row in sets.values() for metric in row)
+    table = new_table(("model", "dataset"), tuple(metrics), "Scores")
+    for model, sets in scores.items():
+        for dataset, row in sets.items():
+            cells = [f"{row[metric]:.2f}" if metric in row else "–" for metric in metrics]
+            table.add_row(model, dataset, *cells)
+    return table
+
+
+def _describe_weights(source: str) -> dict[str, Any]:
+    from aanet.errors import InputError, did_you_mean
+    from aanet.evaluation.naming import is_file_name
+    from aanet.models import zoo
+    from aanet.models.weights import checkpoint, files
+
+    if not is_file_name(source) and not files.bundled_file(source).is_file():
+        raise InputError(
+            f"There is no network {source!r}{did_you_mean(source, zoo.NETWORKS)}; give one of "
+            f"{', '.join(zoo.NETWORKS)}, or a weight file."
+        )
+    stored = checkpoint.read(source)
+    network = stored.network()  # which also checks that the weights are complete
+    card, architecture = zoo.card(stored.architecture.builder), stored.architecture
+    return {
+        "path": stored.source,
+        "bytes": files.find(source).stat().st_size,
+        "network": architecture.builder,
+        "title": card.title,
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "max_disparity": architecture.max_disparity,
+        "fixed_range": card.fixed_range,
+        "regression": architecture.regression,
+        "training_heads": architecture.training_heads,
+        "hints": dataclasses.asdict(stored.hints),
+        "facts": stored.facts,
+    }
+
+
+def _hints_in_words(hints: dict[str, Any]) -> str:
+    parts = [f"upscale images narrower than {hints['upscale_to']} pixels"] if hints["upscale_to"] else []
+    parts += ["sharpen edges"] if hints["sharpen_edges"] else []
+    parts += ["fill the left border"] if hints["fill_border"] else []
+    return ", ".join(parts) or "none"
+
+
+def _table(rows: list[dict[str, Any]], height: int, width: int) -> Table:
+    headings = ("M par", "paper", "G MACs", "paper", "total", "3D", "def", "CSA", "mult")
+    title = f"Networks for a pair of {height}×{width} and disparities below 192"
+    table = new_table(("name",), headings, title)
     for row in rows:
         published = row["published"] or {}
         table.add_row(

@@ -41,7 +41,7 @@ def predict(
         str,
         typer.Argument(
             help="Left image, folder of left images, quoted pattern or video. Without a right side: a folder "
-            "of both sides, a CSV file with the columns left and right, or a side-by-side video."
+            "of both sides, a CSV file with the columns left and right, or a side-by-side image or video."
         ),
     ],
     right: Annotated[
@@ -237,7 +237,13 @@ class _Job:
             refuse_existing(self.overwrite, *self.files(pair))
         result = self.matcher(*pair.load(), calibration=self.calibration, options=self.options)
         files = result.save(self.folder, *self.outputs, name=pair.name)
-        return _Done(pair.name, [str(file) for file in files], result.seconds, result.warnings)
+        return _Done(
+            pair.name,
+            [str(file) for file in files],
+            result.seconds,
+            warnings=result.warnings,
+            notes=result.notes,
+        )
 
 
 @dataclass
@@ -246,8 +252,10 @@ class _Done:
 
     name: str
     files: list[str] = field(default_factory=list)
-    seconds: float = 0.0
+    matching_seconds: float = 0.0
+    wall_seconds: float = 0.0  # with reading, checking and saving
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     error: str | None = None
     skipped: bool = False
 
@@ -258,7 +266,7 @@ class _Summary:
 
     pairs: list[_Done] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
-    seconds: float = 0.0
+    wall_seconds: float = 0.0
     interrupted: bool = False
 
     @property
@@ -268,23 +276,26 @@ class _Summary:
 
 def _run(job: _Job, pairs: Pairs) -> _Summary:
     """Match everything; Ctrl-C ends it with what is done kept, a full disk with one sentence."""
-    summary, start = _Summary(unmatched=pairs.unmatched), time.perf_counter()
+    summary, warnings = _Summary(unmatched=pairs.unmatched), 0
     console = Console(stderr=True)
     for file in pairs.unmatched:
-        console.print(f"aanet: {file} has no partner; it is left out.", markup=False, soft_wrap=True)
+        console.print(f"aanet: {file} has no partner and is skipped.", markup=False, soft_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("matching", total=pairs.total)
+        start = before = time.perf_counter()
         try:
             for pair in pairs:
                 done = job.run(pair) if pairs.total == 1 else _attempt(job, pair)
+                done.wall_seconds, before = time.perf_counter() - before, time.perf_counter()
                 summary.pairs.append(done)
-                for line in _lines(done, sum(len(earlier.warnings) for earlier in summary.pairs)):
+                for line in _lines(done, warnings):
                     console.print(line, markup=False, highlight=False, soft_wrap=True)
+                warnings += len(done.warnings)
                 progress.advance(task)
         except KeyboardInterrupt:
             summary.interrupted = True
-    summary.seconds = time.perf_counter() - start
+    summary.wall_seconds = time.perf_counter() - start
     return summary
 
 
@@ -298,10 +309,10 @@ def _attempt(job: _Job, pair: Pair) -> _Done:
         return _Done(pair.name, error=" ".join(str(error).split()))
 
 
-def _lines(done: _Done, warnings_so_far: int) -> list[str]:
+def _lines(done: _Done, earlier_warnings: int) -> list[str]:
     if done.error is not None:
         return [f"aanet: {done.name} is skipped: {done.error}"]
-    if not done.warnings or warnings_so_far - len(done.warnings) >= _SHOWN_WARNINGS:
+    if earlier_warnings >= _SHOWN_WARNINGS:
         return []
     return [f"{done.name}: {warning}" for warning in done.warnings]
 
@@ -316,10 +327,15 @@ def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bo
     parts = [f"{len(matched)} matched"]
     parts += [f"{skipped} were there already"] if skipped else []
     parts += [f"{summary.failed} failed"] if summary.failed else []
-    each = f", {sum(pair.seconds for pair in matched) / len(matched):.2f} s each" if matched else ""
-    print(f"{folder}: {', '.join(parts)}{each} ({matcher.spec.name}; {matcher.engine.description})")
+    if matched:
+        matching, wall = (
+            sum(seconds) / len(matched)
+            for seconds in zip(*((pair.matching_seconds, pair.wall_seconds) for pair in matched), strict=True)
+        )
+        parts.append(f"{matching:.2f} s each, {wall:.2f} s with reading and saving")
+    print(f"{folder}: {', '.join(parts)} ({matcher.spec.name}; {matcher.engine.description})")
     if summary.interrupted:
-        print("Interrupted; what is done is kept, and --resume goes on from there.")
+        print("Interrupted; finished pairs are kept, and --resume continues with the others.")
 
 
 def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from aanet.engines.bf16_support import bf16_support
 from aanet.engines.exported import open_exported
 from aanet.engines.table import ENGINES, Options, exported_suffixes, network_engines, require_engine
-from aanet.errors import InputError, UnsupportedError
+from aanet.errors import AanetError, InputError, UnsupportedError, did_you_mean
 from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
 
@@ -51,11 +51,11 @@ def open_engine(
                 "sgbm runs in OpenCV, so that weights, engine, device and precision do not apply; "
                 "leave them out."
             )
-        return SgbmEngine(max_disparity or 192)
+        return SgbmEngine(192 if max_disparity is None else max_disparity)
     candidates = [engine] if engine is not None else fitting_engines(device)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
     _probe_bf16(candidates[0], precision, device, from_file)
-    opened = _open_first(candidates, find_source(model, weights, max_disparity), options)
+    opened = _open_first(candidates, find_source(model, weights, max_disparity, other_models()), options)
     name = opened.spec.name
     if weights not in (None, "random") and model not in (None, name):
         raise UnsupportedError(f"{weights} contains weights of {name}, not of {model}; leave the model out.")
@@ -91,10 +91,25 @@ def _probe_bf16(engine: str, precision: str, device: str | None, from_file: bool
         bf16_support(card.bf16)
 
 
+def other_models() -> str:
+    """What a matcher accepts besides networks with bundled weights, for error messages."""
+    return f"a weight file, an exported file ({', '.join(exported_suffixes())}) or sgbm"
+
+
 def find_source(
-    model: Model | None, weights: str | os.PathLike[str] | None, max_disparity: int | None
+    model: Model | None,
+    weights: str | os.PathLike[str] | None,
+    max_disparity: int | None,
+    others: str = "a weight file",
 ) -> Path | StereoNetwork:
-    """Return the weights file or the network to run; the arguments are those of `StereoMatcher`."""
+    """Return the weights file or the network to run.
+
+    Args:
+        model: As in `StereoMatcher`.
+        weights: As in `StereoMatcher`.
+        max_disparity: As in `StereoMatcher`.
+        others: What the caller accepts besides networks with bundled weights, for error messages.
+    """
     if model is not None and not isinstance(model, str | os.PathLike):
         if max_disparity not in (None, model.max_disparity):
             raise UnsupportedError(
@@ -105,21 +120,29 @@ def find_source(
     if weights == "random":
         from aanet.models import zoo
 
-        return zoo.build(name, max_disparity or 192, seed=0).eval()
+        return zoo.build(name, 192 if max_disparity is None else max_disparity, seed=0).eval()
     if weights is not None:
         return files.find(weights)
     if Path(name).suffix or Path(name).name != name:
         return files.find(name)
     bundled = files.bundled_file(name)
     if not bundled.is_file():
-        from aanet.models import zoo
-
-        title = zoo.card(name.split(":")[0]).title
-        raise UnsupportedError(
-            f"This version has no bundled weights for {title} ({name}); give a weight file as the model, or "
-            "use sgbm, which needs no weights."
-        )
+        raise _not_bundled(name, others)
     return bundled
+
+
+def _not_bundled(name: str, others: str) -> AanetError:
+    from aanet.models import zoo
+
+    network = zoo.NETWORKS.get(name.split(":")[0])
+    if network is not None:
+        return UnsupportedError(
+            f"This version has no bundled weights for {network.title} ({name}); use {others}."
+        )
+    return InputError(
+        f"There is no model {name!r}{did_you_mean(name, zoo.NETWORKS)}; use one with bundled weights "
+        f"({', '.join(files.bundled_names())}), or {others}."
+    )
 
 
 def _open_first(candidates: list[str], source: Path | StereoNetwork, options: Options) -> Engine:

@@ -1,4 +1,4 @@
-"""Evaluation with the benchmarks' own metrics, by region; reports and submissions."""
+"""Evaluation with the metrics of the benchmarks, also by region; reports and submissions."""
 
 from aanet.evaluation.evaluate import Evaluation, Matched, Matcher, PairResult, evaluate
 from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes

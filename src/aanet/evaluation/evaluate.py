@@ -1,4 +1,4 @@
-"""Run a matcher over a dataset and score it."""
+"""Evaluation of a matcher on a dataset."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from aanet.data.datasets.card import Average
 from aanet.data.datasets.card import Protocol as ScoringProtocol
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
+from aanet.evaluation import paper
 from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes
 from aanet.evaluation.protocols import describe, protocol_of
 from aanet.evaluation.regions import region_masks
@@ -53,12 +54,28 @@ class PairResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of a matcher on a dataset, and the protocol used."""
+    """The scores of a matcher on a dataset, and the protocol used.
+
+    Attributes:
+        model: Name of the matcher in tables and reports.
+        dataset: Name of the dataset.
+        protocol: How it was scored.
+        pairs: The scores of every pair.
+        network: Name of the network, under which the paper lists its results.
+        source: The file or name that the matcher was opened from.
+    """
 
     model: str
     dataset: str
     protocol: ScoringProtocol
     pairs: list[PairResult]
+    network: str
+    source: str
+
+    @property
+    def published(self) -> paper.Published | None:
+        """The paper's results of this network on this dataset, if there are any."""
+        return paper.published(self.dataset, self.network)
 
     def value(self, metric: str, over: Average | None = None) -> float:
         """Return a metric, averaged as in the protocol by default; NaN if it is undefined."""
@@ -93,7 +110,7 @@ class Evaluation:
         return float(np.median([pair.seconds for pair in self.pairs]))
 
     def notes(self) -> list[str]:
-        """Describe which ground truth is missing for some pairs."""
+        """Say which ground truth is missing for some pairs."""
         total = len(self.pairs)
         without_mask = sum("visible" not in pair.regions for pair in self.pairs)
         without_objects = sum("foreground" not in pair.regions for pair in self.pairs)
@@ -116,6 +133,8 @@ class Evaluation:
         """Return all values, for JSON; NaN becomes None."""
         return {
             "model": self.model,
+            "network": self.network,
+            "source": self.source,
             "dataset": self.dataset,
             "protocol": dict(describe(self.protocol)),
             "metrics": {metric: _number(self.value(metric)) for metric in self.protocol.metrics},
@@ -137,6 +156,8 @@ def evaluate(
     dataset: PairSource,
     *,
     model: str = "matcher",
+    network: str | None = None,
+    source: str | None = None,
     indices: Iterable[int] | None = None,
     observe: Observer | None = None,
 ) -> Evaluation:
@@ -146,6 +167,8 @@ def evaluate(
         matcher: Called with the left and right image, uint8 RGB.
         dataset: Any source of samples with ground truth.
         model: The matcher's name in the result.
+        network: Name of its network, under which the paper lists its results; `model` by default.
+        source: The file or name that it was opened from; `model` by default.
         indices: Which pairs; all by default.
         observe: Called after each pair with its index, the sample and the dense prediction.
     """
@@ -159,7 +182,7 @@ def evaluate(
             observe(index, sample, dense)
     if not results:
         raise AanetError(f"There are no pairs of {dataset.name} to evaluate.")
-    return Evaluation(model, dataset.name, protocol, results)
+    return Evaluation(model, dataset.name, protocol, results, network or model, source or model)
 
 
 def score_pair(

@@ -1,7 +1,7 @@
-"""The results published in the AANet paper, printed and tested next to ours.
+"""The results published in the AANet paper, for comparison.
 
-Every dictionary is one table of the paper, numbered as the paper numbers it, keyed by our network names;
-methods outside this package have names of the same style.  `None` is a dash in the table.
+Every dictionary is one table of the paper, keyed by our network names; methods that are not part of this
+package have names of the same style.  `None` is a dash in the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AblationRow:
-    """Table 1: what ISA and CSA contribute; Scene Flow test set, and 40 validation pairs of KITTI 2015."""
+    """Table 1: ablation of ISA and CSA; Scene Flow test set, and 40 validation pairs of KITTI 2015."""
 
     method: str
     sceneflow_epe: float
@@ -111,16 +111,16 @@ KITTI: dict[str, KittiRow] = {
 class Size:
     """The size of a network, at 576×960 and a disparity range of 192, without its training-only heads.
 
-    `macs_g` counts as the paper does: convolutions only, the feature extractor for one image, 3D transposed
-    convolutions not at all.  `all_macs_g` counts the multiplications of every convolution, for both images.
-    Table 2 gives the eight; those of AANet and AANet+ are the published code's (the text rounds to 3.9 M
-    and 8.4 M).
+    `macs_g` is counted as in the paper: convolutions only, the feature extractor for one image, without 3D
+    transposed convolutions.  `all_macs_g` counts every convolution, for both images.  Eight of the networks
+    are in table 2; the numbers of AANet and AANet+ are those of the published code (the text rounds them to
+    3.9 M and 8.4 M).
     """
 
     parameters_m: float
     macs_g: float
     all_macs_g: float | None
-    parameters_with_heads_m: float | None = None  # where intermediate supervision adds heads
+    parameters_with_heads_m: float | None = None  # if intermediate supervision adds heads
 
 
 SIZE: dict[str, Size] = {
@@ -150,8 +150,8 @@ class Published:
 def published(dataset: str, network: str) -> Published | None:
     """Return the paper's results for a network on a dataset, or None.
 
-    `dataset` is one of ours (`sceneflow`, `kitti2012`, `kitti2015`); `network` may carry a tag (`aanet:x`).
-    KITTI 2015 numbers come from the validation split where the paper has them, else from the test server.
+    The datasets are `sceneflow`, `kitti2012` and `kitti2015`; a network may have a tag (`aanet:x`).  Those of
+    KITTI 2015 are those of the validation split if the paper has them, else those of the test server.
     """
     name = network.split(":", maxsplit=1)[0]
     if dataset == "sceneflow":

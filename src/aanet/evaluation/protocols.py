@@ -1,4 +1,4 @@
-"""Scoring protocols in words; the datasets declare them."""
+"""Descriptions of the scoring protocols, which the datasets declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Markdown report: results, protocol, errors by region, and error maps of some pairs."""
+"""Markdown reports with results, protocol, errors by region, and error maps of some pairs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from aanet.data.sample import StereoSample
 from aanet.evaluation.evaluate import REGIONS, Evaluation
 from aanet.evaluation.markdown import table
-from aanet.evaluation.paper import Published, published
+from aanet.evaluation.paper import Published
 from aanet.evaluation.protocols import describe, labels
 from aanet.io.atomic import atomic_path
 from aanet.io.images import write_image
 from aanet.typing import FloatMap
 
-PAPER_ROW = "the paper's table"
+PAPER_ROW = "paper, table"
 SPARSE = 0.5  # ground truth with a lower density is drawn with larger dots
 
 
@@ -88,24 +88,26 @@ def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence
 
 
 def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
-    """Return the rows of the table: each model, followed by the paper's row if there is one."""
+    """Return the rows of the table: each model, then the paper's row of its network if there is one."""
     rows = []
-    for evaluation in evaluations:
+    for index, evaluation in enumerate(evaluations):
         values = [format_number(evaluation.value(metric)) for metric in evaluation.protocol.metrics]
         ause = "–" if evaluation.ause is None else format_number(evaluation.ause)
         rows.append([evaluation.model, *values, ause, f"{evaluation.seconds:.3f}"])
-        row = published(evaluation.dataset, evaluation.model)
-        if row is not None:
+        row = evaluation.published
+        if row is not None and row not in [later.published for later in evaluations[index + 1 :]]:
             rows.append(_paper_row(row, evaluation))
     return rows
 
 
 def conditions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
-    """Return what is needed to compare the rows: protocol, the paper's data, missing ground truth."""
+    """Return what is needed to compare the rows: models, protocol, the paper's data, missing ground truth."""
     first = evaluations[0]
-    rows = [published(evaluation.dataset, evaluation.model) for evaluation in evaluations]
+    rows = [evaluation.published for evaluation in evaluations]
     sources = dict.fromkeys(f"table {row.table}: {row.measured_on}" for row in rows if row is not None)
+    named = [each for each in evaluations if each.source != each.model]
     return [
+        *((each.model, f"{each.source} ({each.network})") for each in named),
         *describe(first.protocol),
         *(("paper", source) for source in sources),
         *(("note", note) for note in first.notes()),

@@ -1,7 +1,7 @@
-"""The sampling points of adaptive aggregation for a pixel, as in the paper's figure.
+"""The sampling points of adaptive aggregation, as in the paper's figure.
 
 For a pixel p, a deformable convolution reads the matching cost at p + p_k + Δp_k with the weight m_k (eq. 4).
-The layers are stacked: each of these points was computed from nine points of the previous layer.
+The layers are stacked: the value at each of these points was computed from points of the previous layer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from aanet.models.network import StereoNetwork, normalize
 from aanet.typing import FloatMap, Image
 
 Pixel = tuple[int, int]  # x, y
-_MAX_POINTS = 9**4  # kept per layer, those with the largest weights; more would only overlap in the figure
+_MAX_POINTS = 9**4  # per layer, those with the largest weights; more would overlap in the figure
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def sampling_points(
         left: RGB [H, W, 3].
         right: The same for the right camera.
         pixels: (x, y) in the left image.
-        levels: How many layers to trace back from the last one; each multiplies the points by 18.
+        levels: Number of layers to follow back from the last one; each multiplies the points by 18.
     """
     height, width = left.shape[:2]
     for x, y in pixels:

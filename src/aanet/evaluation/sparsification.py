@@ -1,4 +1,4 @@
-"""How well confidences rank errors: sparsification curves and the area between them (AUSE)."""
+"""Sparsification curves and the area between them (AUSE), which measure how well confidence ranks errors."""
 
 from __future__ import annotations
 

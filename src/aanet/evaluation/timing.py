@@ -1,4 +1,4 @@
-"""Comparable run times: interleaved runs after a warm-up, summarized by medians and percentiles."""
+"""Comparable running times: interleaved runs after a warm-up, summarized by median and percentiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Timing:
-    """The run times of one candidate in seconds."""
+    """The running times of one candidate in seconds."""
 
     seconds: tuple[float, ...]
 
@@ -31,10 +31,10 @@ def time_interleaved(
     rounds: int,
     observe: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Timing]:
-    """Run every candidate once to warm up, then all of them in turn, `rounds` times.
+    """Run every candidate once to warm up, then run all candidates in sequence, `rounds` times.
 
-    The speed of a shared machine varies. Interleaving exposes every candidate to the same variation, so
-    that ratios are reliable even where absolute times are not.
+    The speed of a shared machine varies.  Interleaving exposes every candidate to the same variation, so
+    that ratios are reliable even if absolute times are not.
 
     Args:
         candidates: What to run, by name.

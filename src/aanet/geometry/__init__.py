@@ -1,1 +1,1 @@
-"""Cameras: calibration files, rectification, and metric depth."""
+"""Stereo geometry: calibration files, rectification, and depth in meters."""

@@ -1,6 +1,6 @@
-"""Read the calibrations that people have: KITTI, Middlebury, OpenCV, ROS and our own JSON.
+"""Read calibration files of KITTI, Middlebury, OpenCV and ROS, and our own JSON.
 
-The content decides what a file is, not its name.
+The format is detected from the content of a file, not from its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KNOWN = (
     "KITTI (calib.txt, calib_cam_to_cam.txt), Middlebury (calib.txt), an OpenCV FileStorage (YAML, XML or "
     "JSON), a pair of ROS camera_info files, or the JSON that StereoCamera.save writes"
 )
-# The names under which people store what cv2.stereoCalibrate gives.
+# Common names for the results of cv2.stereoCalibrate.
 _OPENCV_NAMES = {
     "left_matrix": ("M1", "K1", "cameraMatrix1", "camera_matrix_left", "left_camera_matrix"),
     "right_matrix": ("M2", "K2", "cameraMatrix2", "camera_matrix_right", "right_camera_matrix"),
@@ -39,14 +39,14 @@ def load_calibration(
     size: tuple[int, int] | None = None,
     meters_per_unit: float = 1.0,
 ) -> Calibration:
-    """Read a calibration of any kind that is known here.
+    """Read a calibration file of any supported format.
 
     Args:
-        path: The file, or that of the left camera, or OpenCV's intrinsics.
-        right_path: That of the right camera (ROS), or OpenCV's extrinsics.
-        size: Width and height of the images, for files of OpenCV that do not say; a matcher takes it from
+        path: The file; for ROS that of the left camera, for OpenCV possibly the intrinsics only.
+        right_path: The file of the right camera (ROS), or the extrinsics (OpenCV).
+        size: Width and height of the images, for OpenCV files that do not state it; a matcher takes it from
             the images.
-        meters_per_unit: Length unit of an OpenCV calibration: that of its chessboard's squares.
+        meters_per_unit: Length unit of an OpenCV calibration, which is that of the chessboard's squares.
     """
     return parse_calibration(
         read_bytes(path, "a calibration file"),
@@ -65,7 +65,7 @@ def parse_calibration(
     size: tuple[int, int] | None = None,
     meters_per_unit: float = 1.0,
 ) -> Calibration:
-    """As `load_calibration`, from the content of the files; `names` is what messages call them."""
+    """Parse the content of calibration files, as `load_calibration` does; messages call them `names`."""
     if not meters_per_unit > 0:
         raise InputError(f"The unit of a calibration must be a positive number; got {meters_per_unit}.")
     text, name = _as_text(content), names[0]
@@ -74,7 +74,9 @@ def parse_calibration(
         fields = {**_read_opencv(text, name), **(_read_opencv(right, names[1]) if right else {})}
         return Calibration(_from_opencv(fields, name, size, meters_per_unit))
     if meters_per_unit != 1:
-        raise InputError(f"{name} has its own length unit; one can be given for files of OpenCV only.")
+        raise InputError(
+            f"The length unit of {name} is fixed by its format; one can be given for OpenCV files only."
+        )
     if re.search(r"^\s*(projection_matrix|P):", text, re.MULTILINE):
         if right is None:
             raise InputError(f"{name} is a ROS camera_info of one camera; give the other camera's file too.")
@@ -87,7 +89,7 @@ def parse_calibration(
         return Calibration(_from_middlebury(text, name))
     if re.search(r"^P(_rect_0)?\d:", text, re.MULTILINE):
         return Calibration(_from_kitti(text, name))
-    raise ReadError(f"{name} is not a calibration that we know; expected {_KNOWN}.")
+    raise ReadError(f"{name} is not a supported calibration file; expected {_KNOWN}.")
 
 
 def _from_json(text: str, name: str) -> StereoCamera:
@@ -96,28 +98,28 @@ def _from_json(text: str, name: str) -> StereoCamera:
     except json.JSONDecodeError as error:
         raise ReadError(f"{name} is not valid JSON: {error.msg} in line {error.lineno}.") from error
     except RecursionError as error:
-        raise ReadError(f"{name} is JSON nested too deeply to be a camera.") from error
+        raise ReadError(f"{name} is not a camera: its JSON is nested too deeply.") from error
     if content.pop("format", None) != JSON_FORMAT:
-        raise ReadError(f'{name} is JSON, but not a camera of ours: expected "format": "{JSON_FORMAT}".')
+        raise ReadError(f'{name} is JSON, but not a camera: expected "format": "{JSON_FORMAT}".')
     needed, optional = ("fx", "cx", "cy", "baseline_m"), ("width", "height", "cx_right", "fy")
     numbers = [key for key, value in content.items() if isinstance(value, (int, float))]
     absent = [key for key, value in content.items() if value is None and key in optional]
     if not set(needed) <= set(numbers) or not set(content) == {*numbers, *absent} <= {*needed, *optional}:
         raise ReadError(
-            f"{name}: expected the numbers {', '.join(needed)}, and perhaps {', '.join(optional)}; "
+            f"{name}: expected the numbers {', '.join(needed)}, and optionally {', '.join(optional)}; "
             f"got {', '.join(content)}."
         )
     return StereoCamera(**content)
 
 
 def _from_kitti(text: str, name: str) -> StereoCamera:
-    """KITTI's color cameras: P_rect_02 and P_rect_03 (raw data, 2015) or P2 and P3 (odometry, object)."""
+    """The color cameras of KITTI: P_rect_02 and P_rect_03 (raw, 2015), or P2 and P3 (odometry, object)."""
     lines = dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.MULTILINE))
     prefix = "P_rect_0" if "P_rect_02" in lines else "P"
     pair = [lines.get(f"{prefix}{number}", "") for number in (2, 3)]
     projections = [_numbers(line) for line in pair]
     if any(len(values) != 12 for values in projections):
-        raise ReadError(f"{name}: expected twelve numbers after {prefix}2 and after {prefix}3.")
+        raise ReadError(f"{name}: expected twelve numbers in {prefix}2 and in {prefix}3.")
     size = _numbers(lines.get("S_rect_02", ""))
     width, height = (int(size[0]), int(size[1])) if len(size) == 2 else (None, None)
     left, right = (np.array(values).reshape(3, 4) for values in projections)
@@ -145,7 +147,7 @@ def _from_middlebury(text: str, name: str) -> StereoCamera:
 
 
 def _from_ros(left: str, right: str, left_name: str, right_name: str) -> StereoCamera:
-    """Two camera_info files: the projection matrices hold for the rectified images."""
+    """Two camera_info files, whose projection matrices are those of the rectified images."""
     projections = []
     for text, name in ((left, left_name), (right, right_name)):
         block = re.search(r"^(?:projection_matrix|P):(.*?)(?=^[A-Za-z]|\Z)", text, re.MULTILINE | re.DOTALL)
@@ -163,7 +165,7 @@ def _is_opencv(text: str) -> bool:
 
 
 def _read_opencv(text: str, name: str) -> dict[str, Matrix]:
-    """All matrices and numbers at the top of a FileStorage."""
+    """All matrices and numbers at the top level of a FileStorage."""
     try:
         storage = cv2.FileStorage(text, cv2.FILE_STORAGE_READ | cv2.FILE_STORAGE_MEMORY)
         names = storage.root().keys()
@@ -190,7 +192,7 @@ def _from_opencv(
         left, right = (fields[key].copy() for key in ("P1", "P2"))
         left[0, 3], right[0, 3] = left[0, 3] * meters_per_unit, right[0, 3] * meters_per_unit
         return StereoCamera.from_projections(left, right, width, height)
-    raise ReadError(f"{name}: expected what cv2.stereoCalibrate gives, but {', '.join(missing)} is missing.")
+    raise ReadError(f"{name}: expected the results of cv2.stereoCalibrate; {', '.join(missing)} is missing.")
 
 
 def _raw(
@@ -202,8 +204,8 @@ def _raw(
     translation = values["translation"].reshape(3, 1) * meters_per_unit
     if np.linalg.norm(translation) > 10:
         raise InputError(
-            f"{name}: a baseline of {np.linalg.norm(translation):.4g} m is hardly meant; "
-            "if the file is in millimeters, say meters_per_unit=0.001."
+            f"{name}: the baseline would be {np.linalg.norm(translation):.4g} m; if the file is in "
+            "millimeters, set the unit to 0.001 meters (meters_per_unit=0.001, or --meters-per-unit 0.001)."
         )
     return RawCalibration(
         left_matrix=values["left_matrix"].reshape(3, 3),
@@ -232,7 +234,7 @@ def _as_text(content: bytes | str) -> str:
 
 
 def _numbers(text: str) -> list[float]:
-    """The numbers of a line, a bracketed matrix or a YAML list; none if anything else is among them."""
+    """The numbers of a line, a bracketed matrix or a YAML list; an empty list if anything else is in it."""
     try:
         return [float(word) for word in re.split(r"[\s,;\[\]]+", text) if word not in ("", "-")]
     except ValueError:

@@ -1,4 +1,4 @@
-"""The geometry of a rectified stereo camera: pixels of disparity to meters and back."""
+"""The geometry of a rectified stereo camera: from disparity to depth and back."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class StereoCamera:
         cx: Column of the left principal point.
         cy: Row of both principal points.
         baseline_m: Distance between the two centers in meters.
-        width: Width of the images in pixels; None when the calibration does not say.
-        height: Height of the images in pixels; None when the calibration does not say.
+        width: Width of the images in pixels; None if the calibration does not state it.
+        height: Height of the images in pixels; None if the calibration does not state it.
         cx_right: Column of the right principal point; None means the same as `cx`.
         fy: Vertical focal length in pixels; None means the same as `fx`.
     """
@@ -49,7 +49,7 @@ class StereoCamera:
 
     @property
     def doffs(self) -> float:
-        """How much the principal points differ, cx_right − cx: the disparity of infinity is −doffs."""
+        """Difference of the principal points, cx_right − cx; points at infinity have the disparity −doffs."""
         return 0.0 if self.cx_right is None else self.cx_right - self.cx
 
     @classmethod
@@ -60,7 +60,7 @@ class StereoCamera:
         width: int | None = None,
         height: int | None = None,
     ) -> StereoCamera:
-        """From two 3×4 projections K [I | t] of a rectified pair, as `cv2.stereoRectify` and KITTI have them.
+        """Make a camera from 3×4 projections K [I | t] of a rectified pair, as of `cv2.stereoRectify`.
 
         The top right entry is fx · tx, and tx = −baseline on the right.
         """
@@ -68,8 +68,7 @@ class StereoCamera:
         baseline = float(left[0, 3] - right[0, 3]) / fx
         if baseline <= 0:
             raise InputError(
-                f"The second camera stands {-baseline:.4g} m to the left of the first; "
-                "give the left one first."
+                f"The second camera is {-baseline:.4g} m to the left of the first; give the left one first."
             )
         if abs(right[0, 0] - fx) > 1e-3 * fx or abs(right[1, 2] - left[1, 2]) > 0.5:
             raise InputError(
@@ -88,7 +87,7 @@ class StereoCamera:
         )
 
     def to_json(self) -> str:
-        """The camera as JSON; `aanet.load_calibration` reads it back exactly."""
+        """Return the camera as JSON; `aanet.load_calibration` reads it back exactly."""
         return json.dumps({"format": JSON_FORMAT, **dataclasses.asdict(self)}, indent=2) + "\n"
 
     def save(self, path: PathLike) -> None:
@@ -96,10 +95,10 @@ class StereoCamera:
         write_bytes(path, self.to_json().encode())
 
     def depth(self, disparity: FloatMap) -> FloatMap:
-        """Meters along the optical axis, fx · baseline / (disparity + doffs); NaN where that has no meaning.
+        """Meters along the optical axis, fx · baseline / (disparity + doffs); NaN if unknown or at infinity.
 
         Args:
-            disparity: Pixels, [..., H, W] on the grid of this camera; not finite means unknown.
+            disparity: Pixels, [..., H, W] on the grid of this camera; not finite where unknown.
         """
         self._require_own_grid(disparity.shape)
         above_infinity = disparity.astype(np.float64) + self.doffs
@@ -108,14 +107,14 @@ class StereoCamera:
         return depth.astype(np.float32)
 
     def disparity(self, depth: FloatMap) -> FloatMap:
-        """Pixels of disparity of a depth map in meters, the inverse of `depth`."""
+        """Disparity in pixels from a depth map in meters; the inverse of `depth`."""
         self._require_own_grid(depth.shape)
         known = np.isfinite(depth) & (depth > 0)
         meters = np.where(known, depth, np.nan).astype(np.float64)
         return (self.fx * self.baseline_m / meters - self.doffs).astype(np.float32)
 
     def points(self, disparity: FloatMap) -> FloatMap:
-        """Meters in the left camera's frame, [H, W, 3]: X right, Y down, Z forward; NaN where unknown."""
+        """Points in meters in the left camera's frame, [H, W, 3]: X right, Y down, Z forward; or NaN."""
         z = self.depth(disparity).astype(np.float64)
         rows, columns = np.indices(z.shape, dtype=np.float64)
         x = (columns - self.cx) * z / self.fx
@@ -123,9 +122,9 @@ class StereoCamera:
         return np.stack([x, y, z], axis=-1).astype(np.float32)
 
     def resized(self, width: int, height: int) -> StereoCamera:
-        """The camera of images scaled to another size (pixel areas stay aligned: x' = (x + ½) s − ½)."""
+        """The camera for images resized to another size (pixel areas stay aligned: x' = (x + ½) s − ½)."""
         if self.width is None or self.height is None:
-            raise InputError("The calibration does not state its image size, so it cannot follow a resize.")
+            raise InputError("The camera does not state its image size, so it cannot be resized.")
         sx, sy = width / self.width, height / self.height
         return StereoCamera(
             fx=self.fx * sx,
@@ -139,7 +138,7 @@ class StereoCamera:
         )
 
     def cropped(self, x: int, y: int, width: int, height: int) -> StereoCamera:
-        """The camera of the same window, with its corner at (x, y), cut from both images."""
+        """The camera for the same window, with its top left corner at (x, y), of both images."""
         return dataclasses.replace(
             self,
             cx=self.cx - x,
@@ -150,7 +149,7 @@ class StereoCamera:
         )
 
     def _require_own_grid(self, shape: tuple[int, ...]) -> None:
-        """A map of another size has other pixels: depth from it would be wrong without a sign of it."""
+        """Refuse a map of another size, because its depth would be wrong."""
         height, width = shape[-2:]
         if (self.width or width, self.height or height) != (width, height):
             raise InputError(

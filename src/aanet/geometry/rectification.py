@@ -1,4 +1,4 @@
-"""From a raw pair to a rectified one, and the one type for every calibration."""
+"""Rectification of raw pairs, and the common type of all calibrations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RawCalibration:
-    """What `cv2.stereoCalibrate` finds: two lenses, and how the right camera stands to the left one."""
+    """The result of `cv2.stereoCalibrate`: the intrinsics of both cameras, and the pose of the right one."""
 
     left_matrix: Matrix  # [3, 3]
     left_distortion: Matrix  # [N, 1]
@@ -26,15 +26,15 @@ class RawCalibration:
     right_distortion: Matrix  # [N, 1]
     rotation: Matrix  # [3, 3], from the left camera's frame to the right one's
     translation: Matrix  # [3, 1], meters
-    width: int | None = None  # of the images; None when the calibration does not say
+    width: int | None = None  # of the images; None if the calibration does not state it
     height: int | None = None
 
 
 class Calibration:
-    """How a pair was taken; `aanet.load_calibration` reads one from a file.
+    """The calibration of a stereo pair; `aanet.load_calibration` reads one from a file.
 
-    A calibration is that of a rectified pair (a `StereoCamera`) or of a raw one (a `RawCalibration`);
-    `camera` and `rectify` hide the difference.
+    It describes rectified pairs (a `StereoCamera`) or raw ones (a `RawCalibration`); `camera` and `rectify`
+    work for both.
     """
 
     def __init__(self, source: StereoCamera | RawCalibration) -> None:
@@ -46,7 +46,7 @@ class Calibration:
 
     @property
     def is_rectified(self) -> bool:
-        """Whether the pairs are rectified already, so that `rectify` returns them as they are."""
+        """Whether the pairs are already rectified, so that `rectify` returns them unchanged."""
         return isinstance(self._source, StereoCamera)
 
     @property
@@ -55,11 +55,11 @@ class Calibration:
         if isinstance(self._source, StereoCamera):
             return self._source
         if self._rectifier is None:
-            raise InputError("The calibration does not state its image size; give it (size=), or `for_size`.")
+            raise InputError("The calibration does not state its image size; give it (size= or for_size).")
         return self._rectifier.camera
 
     def rectify(self, left: AnyImage | PathLike, right: AnyImage | PathLike) -> tuple[AnyImage, AnyImage]:
-        """The rectified pair; the pair itself where it is rectified already.
+        """Rectify a pair; a pair that is already rectified is returned unchanged.
 
         Args:
             left: An image of the calibrated size, any type and number of channels, or the path of one.
@@ -71,7 +71,7 @@ class Calibration:
         return pair if rectifier is None else rectifier(*pair)
 
     def for_size(self, width: int, height: int) -> Calibration:
-        """This calibration for images of this size: checked if it states one, and filled in if not."""
+        """Return the calibration for images of this size: checked if it states a size, and set otherwise."""
         stated = (self._source.width, self._source.height)
         if (stated[0] or width, stated[1] or height) != (width, height):
             raise InputError(
@@ -80,7 +80,7 @@ class Calibration:
             )
         if None not in stated:
             return self
-        # Kept, so that the next pair of this size does not compute the maps again.
+        # Cached, so that the rectification maps are computed once per size.
         if self._sized is None or self._sized._source.width != width or self._sized._source.height != height:
             self._sized = Calibration(dataclasses.replace(self._source, width=width, height=height))
         return self._sized
@@ -92,14 +92,14 @@ class Calibration:
 
 
 class StereoRectifier:
-    """Turns raw pairs into rectified ones; `camera` is the geometry of what comes out."""
+    """Rectifies raw pairs; `camera` is the geometry of the rectified pairs."""
 
     def __init__(self, raw: RawCalibration) -> None:
         assert raw.width is not None
         assert raw.height is not None
         x, y = np.abs(raw.translation[:2, 0])
         if y > x:
-            raise InputError(f"One camera stands above the other ({y:.3g} m); they must stand side by side.")
+            raise InputError(f"One camera is {y:.3g} m above the other; they must be side by side.")
         left = (raw.left_matrix, raw.left_distortion)
         right = (raw.right_matrix, raw.right_distortion)
         size = (raw.width, raw.height)

@@ -1,1 +1,1 @@
-"""What surrounds a network when it predicts: sizes, tiles, checks of the pair, post-processing."""
+"""The steps around a network in a prediction: checks, padding, tiling, post-processing."""

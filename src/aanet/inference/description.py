@@ -1,6 +1,6 @@
-"""What an exported file says of itself, in the metadata of its own format.
+"""The description of an exported network, which is stored in the metadata of its file.
 
-Readable without torch: a prediction from the file needs nothing else.
+It is read without torch, which a prediction from an exported file does not need.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from aanet.version import __version__
 FORMAT = "aanet-export-1"
 LICENSE = "Apache-2.0"
 DYNAMIC = "dynamic"
-SECTION = "aanet"  # of the runtime information of an OpenVINO model
+SECTION = "aanet"  # in the runtime information of an OpenVINO model
 ARCHIVE_FILE = "aanet.json"  # inside the archive of a `torch.export` program
-# Constants of the format: what any program that feeds the file must know, whichever network it holds.
+# What a program that runs the file must know, for every network.
 _INTERFACE = {
     "format": FORMAT,
     "inputs": "left, right: float32 [B, 3, H, W], RGB in 0 … 1, of a rectified pair",
@@ -36,11 +36,11 @@ class Description:
     """An exported network.
 
     Attributes:
-        spec: What a matcher must know of it.
-        weights: "sha256:" and the digest of the file of weights it was made of, or "random".
-        size: The height and width it takes, or None if every multiple will do.
+        spec: What a matcher must know about the network.
+        weights: "sha256:" and the digest of the weight file that was exported, or "random".
+        size: The height and width of its inputs, or None for any size that the network takes.
         deformable_convolution: "native", "decomposed", or "none" where the network has none.
-        storage: What weights are stored as, "float32" or "float16"; every number is computed in float32.
+        storage: Type of the stored weights, "float32" or "float16"; it computes in float32.
     """
 
     spec: NetworkSpec
@@ -50,7 +50,7 @@ class Description:
     storage: str = "float32"
 
     def properties(self) -> dict[str, str]:
-        """Return everything as text, as all formats hold it."""
+        """Return all fields as text, for the metadata of any format."""
         return {
             **_INTERFACE,
             "network": self.spec.name,
@@ -72,11 +72,11 @@ class Description:
 
 
 def parse(properties: Mapping[str, str], path: Path) -> Description:
-    """Read what `Description.properties` wrote; a plain error if the file is not one of ours."""
+    """Read the fields that `Description.properties` wrote."""
     found = properties.get("format")
     if found is None:
         raise AanetError(
-            f"{path} does not say which network it holds; only files written by `aanet export` can be used."
+            f"{path} does not describe its network; only files written by `aanet export` can be used."
         )
     if found != FORMAT:
         raise AanetError(f"{path} has the format {found}; this version of aanet reads {FORMAT}.")
@@ -92,7 +92,7 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
                 candidate_step=int(properties["candidate_step"]),
                 sizes=SizeRule(int(properties["size_multiple"]), int(properties["minimum_size"])),
                 hints=InferenceHints(
-                    # A file for one size cannot take another.
+                    # A file for one size cannot match upscaled images.
                     upscale_to=0 if size else int(properties["upscale_to"]),
                     sharpen_edges=properties["sharpen_edges"] == "true",
                     fill_border=properties["fill_border"] == "true",

@@ -1,4 +1,4 @@
-"""What weights recommend for inference: found by trying them, and no part of the network itself."""
+"""Recommendations of weights for inference, which were found by experiment."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from aanet.errors import AanetError
 
-MAX_UPSCALE = 1.5  # of small images
+MAX_UPSCALE = 1.5  # largest factor by which small images are upscaled
 
 
 @dataclass(frozen=True)
 class InferenceHints:
-    """Recommendations that a checkpoint stores for the matcher; by default none.
+    """Recommendations that a checkpoint stores for the matcher; there are none by default.
 
     Attributes:
-        upscale_to: Width in pixels at which smaller images are matched better; 0 if they are not.
-        sharpen_edges: Whether `sharpen_edges` improves the disparity.
-        fill_border: Whether `fill_left_border` is better than what the network predicts there.
+        upscale_to: Width in pixels to which narrower images should be upscaled; 0 for no upscaling.
+        sharpen_edges: Whether to apply `postprocess.sharpen_edges`.
+        fill_border: Whether to apply `postprocess.fill_left_border`.
     """
 
     upscale_to: int = 0
@@ -27,7 +27,7 @@ class InferenceHints:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], source: str) -> InferenceHints:
-        """Read the hints stored in a file, which `source` names in an error."""
+        """Read hints stored in a file; error messages call it `source`."""
         known = asdict(cls())
         for key, value in values.items():
             if key not in known:
@@ -39,8 +39,8 @@ class InferenceHints:
         return cls(**values)
 
     def scale_for(self, width: int) -> float:
-        """Return the scale at which to match images of this width: 1, or more for small ones.
+        """Return the scale at which to match images of this width: 1, or more for narrow ones.
 
-        A network that matches at a third of the image cannot see what is thinner than a few pixels.
+        A network that matches at a third of the resolution misses structures of a few pixels.
         """
         return min(max(self.upscale_to / width, 1.0), MAX_UPSCALE)

@@ -1,4 +1,4 @@
-"""Filling what was not matched from what was, along the rows, in which the two views of a pair differ."""
+"""Filling pixels without a disparity from their neighbors in the row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aanet.typing import FloatMap, Mask
 
 
 class Ends(NamedTuple):
-    """Where a hole ends along its row, for each of its pixels; both ends of a known pixel are itself.
+    """The ends of the hole that each pixel is in, along its row; both ends of a known pixel are itself.
 
     Attributes:
         before: Column of the nearest known pixel to the left, −1 if there is none; [H, W].
@@ -28,22 +28,23 @@ class Ends(NamedTuple):
 
 
 def ends_of_holes(disparity: FloatMap, known: Mask) -> Ends:
-    """Find the nearest known pixels on both sides of every pixel of [H, W]."""
+    """Find the nearest known pixels to the left and right of every pixel of [H, W]."""
     width = disparity.shape[1]
     columns = np.arange(width)
     before = np.maximum.accumulate(np.where(known, columns, -1), axis=1)
     after = np.minimum.accumulate(np.where(known, columns, width)[:, ::-1], axis=1)[:, ::-1]
-    padded = np.pad(disparity, ((0, 0), (1, 1)), constant_values=np.inf)  # beyond the border lies no value
+    padded = np.pad(disparity, ((0, 0), (1, 1)), constant_values=np.inf)  # no value beyond the border
     left, right = (np.take_along_axis(padded, at + 1, axis=1) for at in (before, after))
     return Ends(before, after, left, right)
 
 
 def fill_smoothly(disparity: FloatMap) -> FloatMap:
-    """Fill NaN along the rows, then smooth what was filled across them; the known pixels keep their values.
+    """Fill NaN along the rows, then smooth the filled values across rows; known values do not change.
 
-    Between two ends that may belong to one slanted surface the values run linearly; where they differ more,
-    the hole is an occlusion, which belongs to the background: the smaller disparity.  A row without any known
-    pixel takes what the nearest row with one has; a map without any becomes 0.
+    If both ends of a hole may belong to one slanted surface, the values between them are interpolated
+    linearly.  If they differ more, the hole is an occlusion and gets the smaller disparity, that of the
+    background.  A row without any known pixel is copied from the nearest row that has one; a map without
+    any becomes 0.
 
     Args:
         disparity: [H, W] in pixels.

@@ -1,4 +1,4 @@
-"""How one pair is to be matched."""
+"""The options of a match."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from aanet.errors import InputError
+from aanet.errors import InputError, did_you_mean
 from aanet.inference.hints import InferenceHints
 from aanet.inference.spec import NetworkSpec
 from aanet.inference.tiling import Tile
@@ -21,19 +21,20 @@ _POSTPROCESSING = {"none": InferenceHints(), "all": InferenceHints(sharpen_edges
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """The options of one match; every one of them is also a keyword of a call of a matcher.
+    """The options of a match; each of them is also a keyword argument of `StereoMatcher.__call__`.
 
     Attributes:
-        scale: Match at this many times the size; disparities are still in pixels of the given images.
-            0.5 is four times as fast and reaches twice as far.  "auto" is 1, or more for small images
-            if the weights recommend it.
-        check: Also match from right to left, and mark what does not agree as occluded.
-        tile: Height and width that the network sees at once, as a pair or as text ("1024x1536"); "none" or
-            None: the whole image; "auto": the whole image if it needs at most half of the free memory.
-        postprocess: "all" sharpens blurred edges and continues surfaces past the view of the right camera,
-            "none" leaves the disparity as predicted, "auto" does what the weights recommend.
-        inspect: Look for what commonly goes wrong with pairs, about 30 ms, and warn of it.
-        strict: Refuse the pair, before it is matched, if there is anything to warn of.
+        scale: Resize the images by this factor before matching; disparities are still in pixels of the given
+            images.  0.5 is four times as fast and doubles the disparity range.  "auto" is 1, or more for
+            narrow images if the weights recommend it.
+        check: Also match from right to left, and mark pixels whose disparities disagree as occluded.
+        tile: Height and width of the tiles in which large images are matched, as a pair or as text
+            ("1024x1536").  "none" or None matches the whole image at once; "auto" does so if that needs at
+            most half of the free memory.
+        postprocess: "all" sharpens blurred edges and fills the left border, which the right camera does not
+            see; "none" keeps the prediction as it is; "auto" follows the recommendation of the weights.
+        inspect: Check the pair for common mistakes, which takes about 30 ms, and warn about them.
+        strict: Refuse the pair, before it is matched, if the checks warn about anything; notes are no reason.
     """
 
     scale: Scale = "auto"
@@ -57,17 +58,18 @@ class MatchOptions:
 
     @classmethod
     def of(cls, options: MatchOptions | None, changes: dict[str, Any]) -> MatchOptions:
-        """The options, or the default ones, with some of them changed by name."""
+        """Return the options, or the defaults, with some of them changed by name."""
         if options is not None and not isinstance(options, cls):
-            raise InputError(f"The options of a match are a MatchOptions; got {options!r}.")
+            raise InputError(f"options must be a MatchOptions; got {options!r}.")
         known = [field.name for field in dataclasses.fields(cls)]
         for name in changes:
             if name not in known:
-                raise InputError(f"A match has no option {name!r}; known: {', '.join(known)}.")
+                hint = did_you_mean(name, known)
+                raise InputError(f"A match has no option {name!r}{hint}; known: {', '.join(known)}.")
         return dataclasses.replace(options or cls(), **changes)
 
     def parsed_tile(self) -> ParsedTile:
-        """The tile without its other spellings; None is the whole image."""
+        """The tile in one of its three forms; None is the whole image."""
         if self.tile is None or self.tile == "none":
             return None
         if self.tile == "auto":
@@ -80,7 +82,7 @@ class MatchOptions:
         except (TypeError, ValueError):
             height = width = 0
         if height <= 0 or width <= 0:
-            message = "The tile is auto, none, or HEIGHTxWIDTH in pixels, as in 1024x1536"
+            message = "The tile must be auto, none, or HEIGHTxWIDTH in pixels, such as 1024x1536"
             raise InputError(f"{message}; got {self.tile!r}.")
         return Tile(height, width)
 
@@ -89,5 +91,5 @@ class MatchOptions:
         return spec.hints.scale_for(width) if self.scale == "auto" else float(self.scale)
 
     def hints(self, spec: NetworkSpec) -> InferenceHints:
-        """What is done to a predicted disparity."""
+        """The hints that post-processing follows."""
         return _POSTPROCESSING.get(self.postprocess, spec.hints)

@@ -1,4 +1,4 @@
-"""Say in plain words what is wrong with a pair, before a network makes garbage of it."""
+"""Checks of a pair for common mistakes, before it is matched."""
 
 from __future__ import annotations
 
@@ -13,47 +13,51 @@ from numpy.typing import NDArray
 from aanet.io.images import AnyImage, as_rgb8
 from aanet.typing import Image
 
-# Each threshold lies well apart from what the real pairs of Middlebury, KITTI and Scene Flow measure.
+# The comments give the values of real pairs of Middlebury, KITTI and Scene Flow.
 _MAX_MISALIGNMENT = 0.9  # pixels, root mean square over the image; real pairs stay below 0.5
-_MIN_NEGATIVE = 0.8  # share of matches on the wrong side; real pairs stay below 0.05
-_MIN_TEXTURE = 0.02  # share of the image; real pairs have more than 0.3, a dark tunnel of KITTI 0.04
-_MAX_EXPOSURE_RATIO = 1.4  # of the mean gray values; real pairs stay below 1.15
-_MAX_IDENTICAL_DIFFERENCE = 0.5  # mean gray levels; real pairs differ by 4 or more
-_TEXTURED = 4.0  # gray levels of standard deviation in a window that a matcher can use
-_WORKING_SIZE = 1280  # pixels of the longer side at which matches are sought
+_MIN_NEGATIVE = 0.8  # share of matches with a negative disparity; real pairs stay below 0.05
+_MIN_TEXTURE = 0.02  # share of textured pixels; real pairs have more than 0.3, a dark tunnel of KITTI 0.04
+_MAX_EXPOSURE_RATIO = 1.4  # ratio of the mean gray values; real pairs stay below 1.15
+_MAX_IDENTICAL_DIFFERENCE = 0.5  # mean difference in gray levels; real pairs differ by 4 or more
+_TEXTURED = 4.0  # standard deviation in gray levels above which a window counts as textured
+_WORKING_SIZE = 1280  # longer side in pixels of the images in which points are matched
 _MIN_MATCHES = 25
-_TOLERANCE = 1.5  # pixels by which a match may miss its row
+_TOLERANCE = 1.5  # vertical distance in pixels up to which a match is an inlier
 
 Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PairWarning:
-    """One finding: a code for programs, a sentence with the measured number for people."""
+class Finding:
+    """The result of a check: a code for programs, and a sentence with the measured number for people.
+
+    A warning means that the result is probably wrong.  A note says how the images are stored, which does not
+    affect the result.
+    """
 
     code: str
     message: str
-    severity: Literal["warning", "error"] = "warning"
+    severity: Literal["note", "warning", "error"] = "warning"
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """How matched points lie to each other: their rows should agree, their columns differ one way."""
+    """The displacement of matched points; those of a rectified pair are in the same row."""
 
-    offset: float  # rows by which the right image lies lower, in the middle
-    rotation: float  # degrees by which the right image is turned clockwise
-    misalignment: float  # root mean square over the image, in pixels of the working size
-    negative: float  # share of the matches whose disparity is negative
+    offset: float  # pixels by which points are lower in the right image, at its center
+    rotation: float  # clockwise rotation of the right image in degrees
+    misalignment: float  # root mean square of the vertical displacement, in pixels of the working size
+    negative: float  # share of the matches with a negative disparity
 
 
-def check_pair(left: AnyImage, right: AnyImage) -> list[PairWarning]:
-    """All findings on a pair of images as they are stored; empty when nothing is wrong."""
+def check_pair(left: AnyImage, right: AnyImage) -> list[Finding]:
+    """Check a pair of images as they are stored; returns an empty list if nothing was found."""
     if left.shape[:2] != right.shape[:2]:
         sizes = [f"{image.shape[1]}×{image.shape[0]}" for image in (left, right)]
         message = (
             f"The left image has {sizes[0]} pixels, the right one {sizes[1]}; a rectified pair has one size."
         )
-        return [PairWarning("different_sizes", message, "error")]
+        return [Finding("different_sizes", message, "error")]
     pair = (as_rgb8(left), as_rgb8(right))
     gray = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.uint8) for image in pair]
     identical = _check_identical(gray)
@@ -69,10 +73,10 @@ def check_pair(left: AnyImage, right: AnyImage) -> list[PairWarning]:
 
 
 def measure_alignment(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> Alignment | None:
-    """Match points between two gray images and fit their difference in rows; None without enough matches.
+    """Match points between two gray images and fit their vertical displacement; None if there are too few.
 
-    The rows of a rectified pair agree.  What is left over by a small rotation or another focal length is
-    linear in the image, dy = a + b·x + c·y, and a robust fit of it survives the wrong matches.
+    The displacement of a rectified pair is 0.  A small rotation or a different focal length makes it linear,
+    dy = a + b·x + c·y, which is fitted robustly because some matches are wrong.
     """
     height, width = left.shape
     scale = min(1.0, _WORKING_SIZE / max(height, width))
@@ -91,7 +95,7 @@ def measure_alignment(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> Alig
 
 
 def _match_points(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> tuple[Points, Points]:
-    """Mutually best ORB matches, [N, 2] each."""
+    """Mutual nearest neighbors of ORB features, [N, 2] each."""
     detector = cv2.ORB.create(nfeatures=800, nlevels=4, fastThreshold=7)
     (left_keys, left_words), (right_keys, right_words) = (
         detector.detectAndCompute(image, np.full(image.shape, 255, np.uint8)) for image in (left, right)
@@ -99,7 +103,7 @@ def _match_points(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> tuple[Po
     if not left_keys or not right_keys:
         return np.zeros((0, 2)), np.zeros((0, 2))
     matches = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True).match(left_words, right_words)
-    close = [match for match in matches if match.distance < 64]  # a quarter of the 256 bits
+    close = [match for match in matches if match.distance < 64]  # of 256 bits
     in_left = [left_keys[match.queryIdx].pt for match in close]
     in_right = [right_keys[match.trainIdx].pt for match in close]
     return np.array(in_left, np.float64).reshape(-1, 2), np.array(in_right, np.float64).reshape(-1, 2)
@@ -108,13 +112,13 @@ def _match_points(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> tuple[Po
 def _fit_rows(
     left: Points, right: Points, width: float, height: float
 ) -> tuple[tuple[float, float, float], NDArray[np.bool_]] | None:
-    """RANSAC for dy = a + b·x + c·y with x and y from −½ to ½, and the matches that follow it."""
+    """Fit dy = a + b·x + c·y by RANSAC, with x and y from −½ to ½; returns (a, b, c) and the inliers."""
     if len(left) < _MIN_MATCHES:
         return None
     design = np.column_stack([np.ones(len(left)), left[:, 0] / width - 0.5, left[:, 1] / height - 0.5])
     rows = right[:, 1] - left[:, 1]
     triples = np.random.default_rng(0).integers(0, len(left), (300, 3))
-    spread = np.abs(np.linalg.det(design[triples])) > 0.02  # three points in one place determine nothing
+    spread = np.abs(np.linalg.det(design[triples])) > 0.02  # three points must not be on one line
     if not spread.any():
         return None
     models = np.linalg.solve(design[triples[spread]], rows[triples[spread], None])[..., 0]
@@ -128,41 +132,41 @@ def _fit_rows(
     return (float(a), float(b), float(c)), inliers
 
 
-def _check_alignment(alignment: Alignment | None) -> list[PairWarning]:
+def _check_alignment(alignment: Alignment | None) -> list[Finding]:
     if alignment is None:
         return []
     findings = []
     if alignment.misalignment > _MAX_MISALIGNMENT:
         way = "lower" if alignment.offset > 0 else "higher"
         message = (
-            f"The pair is not rectified: points lie {abs(alignment.offset):.1f} px {way} in the right image, "
-            f"which is turned by {alignment.rotation:.2f}°; rectify it first."
+            f"The pair is not rectified: points are {abs(alignment.offset):.1f} px {way} in the right image, "
+            f"which is rotated by {alignment.rotation:.2f}°; rectify it first."
         )
-        findings.append(PairWarning("not_rectified", message))
+        findings.append(Finding("not_rectified", message))
     if alignment.negative > _MIN_NEGATIVE:
         message = (
-            f"Left and right are probably swapped: {alignment.negative:.0%} of the matched points lie "
+            f"Left and right are probably swapped: {alignment.negative:.0%} of the matched points are "
             "farther to the right in the right image."
         )
-        findings.append(PairWarning("swapped", message))
+        findings.append(Finding("swapped", message))
     return findings
 
 
-def _check_storage(left: AnyImage, right: AnyImage) -> list[PairWarning]:
+def _check_storage(left: AnyImage, right: AnyImage) -> list[Finding]:
     findings = []
     alpha = [image.ndim == 3 and image.shape[2] == 4 for image in (left, right)]
     if any(alpha):
-        message = f"{_which(alpha, 'has', 'have')} an alpha channel (4 channels); it is left out."
-        findings.append(PairWarning("alpha", message))
+        message = f"{_which(alpha, 'has', 'have')} an alpha channel, which is ignored."
+        findings.append(Finding("alpha", message, "note"))
     deep = [image.dtype == np.uint16 for image in (left, right)]
     if any(deep):
         largest = max(int(image.max()) for image, is_deep in zip((left, right), deep, strict=True) if is_deep)
-        message = f"{_which(deep, 'has', 'have')} 16 bits a channel (largest value {largest} of 65535)."
-        findings.append(PairWarning("sixteen_bit", message))
+        message = f"{_which(deep, 'has', 'have')} 16 bits per channel (largest value {largest} of 65535)."
+        findings.append(Finding("sixteen_bit", message, "note"))
     return findings
 
 
-def _check_color(pair: tuple[Image, Image]) -> list[PairWarning]:
+def _check_color(pair: tuple[Image, Image]) -> list[Finding]:
     colorful = []
     for image in pair:
         red, green, blue = cv2.split(image)
@@ -172,11 +176,11 @@ def _check_color(pair: tuple[Image, Image]) -> list[PairWarning]:
     if not any(gray):
         return []
     message = f"{_which(gray, 'is', 'are')} gray ({min(colorful):.1%} of the pixels have a color)."
-    return [PairWarning("gray", message)]
+    return [Finding("gray", message, "note")]
 
 
-def _check_exposure(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
-    left, right = (float(image.mean()) + 1 for image in gray)  # + 1: black against nearly black is no matter
+def _check_exposure(gray: Sequence[NDArray[np.uint8]]) -> list[Finding]:
+    left, right = (float(image.mean()) + 1 for image in gray)  # + 1: two almost black images are alike
     ratio = max(left, right) / min(left, right)
     if ratio <= _MAX_EXPOSURE_RATIO:
         return []
@@ -184,10 +188,10 @@ def _check_exposure(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
     message = (
         f"The exposures differ: the {brighter} image is {ratio:.1f} times as bright as the {darker} one."
     )
-    return [PairWarning("exposure", message)]
+    return [Finding("exposure", message)]
 
 
-def _check_texture(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
+def _check_texture(gray: Sequence[NDArray[np.uint8]]) -> list[Finding]:
     shares = []
     for image in gray:
         values = image.astype(np.float32)
@@ -195,16 +199,16 @@ def _check_texture(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
         shares.append(float(np.mean(variance > _TEXTURED**2)))
     if min(shares) >= _MIN_TEXTURE:
         return []
-    message = f"There is almost no texture to match: only {min(shares):.1%} of the image has any."
-    return [PairWarning("no_texture", message)]
+    message = f"There is almost no texture to match: only {min(shares):.1%} of the pixels are textured."
+    return [Finding("no_texture", message)]
 
 
-def _check_identical(gray: Sequence[NDArray[np.uint8]]) -> list[PairWarning]:
+def _check_identical(gray: Sequence[NDArray[np.uint8]]) -> list[Finding]:
     difference = float(cv2.absdiff(gray[0], gray[1]).mean())
     if difference >= _MAX_IDENTICAL_DIFFERENCE:
         return []
     message = f"Both images are the same: they differ by {difference:.2f} of 255 gray levels on average."
-    return [PairWarning("identical", message)]
+    return [Finding("identical", message)]
 
 
 def _shrink(image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:

@@ -9,7 +9,8 @@ from aanet.inference.hints import InferenceHints
 from aanet.inference.holes import fill_smoothly
 from aanet.typing import FloatMap
 
-# Pixels of disparity within 3×3: a surface that both cameras see changes by less than 1 a pixel.
+# Largest range of disparities within 3×3 pixels of one surface: it changes by less than 1 per pixel wherever
+# both cameras see it.
 STEEPEST = 4.0
 
 
@@ -23,11 +24,12 @@ def postprocess(disparity: FloatMap, hints: InferenceHints) -> FloatMap:
 
 
 def sharpen_edges(disparity: FloatMap) -> FloatMap:
-    """Give every pixel of a blurred edge to one of the two surfaces.
+    """Assign every pixel of a blurred edge to one of the two surfaces.
 
-    Disparities between two surfaces belong to neither; as points they fly between them.  Where a window of
-    3×3 spans more than any one surface could, its middle takes the smallest or the largest value in it,
-    whichever is nearer (toggle mapping, Kramer and Bruckner 1975).  A median before that removes specks.
+    Disparities between those of two surfaces are outliers, visible as points that float between the surfaces.
+    Where the disparities in a 3×3 window have a larger range than one surface can have, the center gets the
+    minimum or the maximum of the window, whichever is closer (toggle mapping, Kramer and Bruckner 1975).
+    A median filter before that removes single outliers.
 
     Args:
         disparity: [H, W] in pixels.
@@ -40,13 +42,13 @@ def sharpen_edges(disparity: FloatMap) -> FloatMap:
 
 
 def fill_left_border(disparity: FloatMap) -> FloatMap:
-    """Continue surfaces into what the right camera does not see: past the left end of its image.
+    """Fill the left border, which is outside the view of the right camera.
 
-    By their disparity, matches of those pixels lie outside of the right image, so nothing was compared there
-    and a network guesses.  They are filled as holes, from the nearest pixels in the row that have a match.
+    The matches of these pixels would be outside the right image, so the network could not compare anything
+    there.  They are filled from the nearest pixels in the row that have a match.
 
     Args:
-        disparity: [H, W] in pixels; returned as it is if nothing in it has a match.
+        disparity: [H, W] in pixels; returned unchanged if no pixel has a match.
     """
     matched = disparity <= np.arange(disparity.shape[1])
     return fill_smoothly(np.where(matched, disparity, np.float32(np.nan))) if matched.any() else disparity

@@ -15,11 +15,11 @@ class SizeRule:
     minimum: int = 1
 
     def round_up(self, side: int) -> int:
-        """Return the smallest allowed side that holds `side` pixels."""
+        """Return the smallest allowed length of at least `side` pixels."""
         return -(-max(side, self.minimum) // self.multiple) * self.multiple
 
     def check(self, height: int, width: int, subject: str) -> None:
-        """Raise an error that names `subject` unless an image of this size is allowed."""
+        """Raise an error about `subject` unless images of this size are allowed."""
         if height % self.multiple or width % self.multiple or min(height, width) < self.minimum:
             raise AanetError(
                 f"{subject} needs a height and width that are multiples of {self.multiple} and at least "

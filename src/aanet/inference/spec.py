@@ -1,4 +1,4 @@
-"""What a network is and needs, and the protocol between a matcher and whatever computes a disparity."""
+"""The properties of a network, and the protocol of the engines that run it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Maps = tuple[FloatMap, FloatMap]
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """What a matcher must know of a network; stored with converted and exported ones.
+    """What a matcher must know about a network; stored with converted and exported networks.
 
     Attributes:
         name: The network's name in the zoo, or "sgbm".
-        max_disparity: Disparities from 0 to below so many pixels are searched.
-        bytes_per_pixel: What a prediction takes at its peak with 192 disparities; see `Card`.
-        correlates: Whether it needs memory for the correlation of whole rows on top of that.
+        max_disparity: Disparities from 0 to below this number of pixels are searched.
+        bytes_per_pixel: Peak memory of a prediction with 192 disparities; see `Card`.
+        correlates: Whether it also needs memory for the correlation of whole rows.
         candidate_step: Pixels between two candidates of the finest cost volume.
         sizes: The image sizes that it takes.
-        hints: What its weights recommend.
+        hints: What its weights recommend for inference.
     """
 
     name: str
@@ -39,24 +39,24 @@ class NetworkSpec:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> NetworkSpec:
-        """Read what `dataclasses.asdict` made of a spec."""
+        """Undo `dataclasses.asdict`."""
         nested = {"sizes": SizeRule(**values["sizes"]), "hints": InferenceHints(**values["hints"])}
         return cls(**{**values, **nested})
 
 
 class Engine(Protocol):
-    """Turns batches of pairs that fit the network into disparity and confidence."""
+    """Computes disparity and confidence of batches of pairs, whose size the network must take."""
 
-    name: str  # what a user asks for it by
-    description: str  # with precision and device, for people
+    name: str  # as in `aanet.engines.table.ENGINES`
+    description: str  # for people, with precision and device
     spec: NetworkSpec
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
         """Match RGB images in 0 … 1, [B, 3, H, W] each, to disparity and confidence, [B, H, W] each."""
 
     def available_memory(self) -> int:
-        """Bytes that a prediction may use."""
+        """Bytes of memory that a prediction may use."""
 
 
 class EngineUnavailableError(UnsupportedError):
-    """An engine cannot run this network here; another one can."""
+    """The engine cannot run this network on this machine; another engine can."""

@@ -1,13 +1,13 @@
-"""Large images in pieces: tiles that see far enough to the left, and blend without a seam.
+"""Matching of large images in overlapping tiles, which are blended.
 
-A pixel at column x is matched with the columns x - max_disparity … x of the right image, so a tile is useless
-for as many columns at its left end.  Next to a cut the network lacks the surroundings it is used to, so a
-margin is thrown away there; between two margins the neighbors blend linearly.
+A pixel at column x is matched with the columns x - max_disparity … x of the right image, so the first
+max_disparity columns of a tile (its lead) cannot be matched and are discarded.  So is a margin next to every
+cut, where the network lacks context.  Between the margins, neighboring tiles are blended linearly.
 
     |  lead  | margin |  blend  |      own      |  blend  | margin |
                                  |  lead  | margin |  blend  |   own …
 
-Windows begin at multiples of what the network's grid needs, so that a tile has the grid of the whole image.
+Tiles begin at multiples of the network's size multiple, so that their pixel grid is that of the whole image.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from aanet.errors import AanetError
 from aanet.inference.spec import Maps, NetworkSpec
 from aanet.typing import FloatMap
 
-MARGIN = 32  # pixels next to a cut that are thrown away
-BLEND = 64  # pixels over which two tiles blend
+MARGIN = 32  # pixels next to a cut that are discarded
+BLEND = 64  # pixels over which two tiles are blended
 OVERLAP = 2 * MARGIN + BLEND
-_LEAST_STRIP = 384  # rows: a lower tile would mostly consist of its overlaps
+_LEAST_STRIP = 384  # rows; a lower tile would mostly consist of its overlaps
 
-_SHARE = 0.5  # of the free memory that a prediction may take
+_SHARE = 0.5  # share of the free memory that a prediction may use
 
 
 class Tile(NamedTuple):
-    """Height and width of what the network sees at once."""
+    """Height and width of a tile."""
 
     height: int
     width: int
 
 
 class Span(NamedTuple):
-    """One window along one side of the image, and how much each of its pixels counts in the blend."""
+    """The extent of a tile along one side of the image, and the weights of its pixels in the blend."""
 
     start: int
     stop: int
@@ -46,11 +46,10 @@ class Span(NamedTuple):
 
 
 def tile_for(spec: NetworkSpec, height: int, width: int, available: int) -> Tile | None:
-    """Return the tile that fits the memory; None if the whole image does.
+    """Return the largest tile that fits into memory; None if the whole image does.
 
-    The whole image is taken if it needs at most half of the free memory.  Otherwise it is cut into strips as
-    wide as the image, which waste nothing on disparities; only where a strip of 384 rows does not fit, they
-    are cut as well.
+    The whole image is matched at once if it needs at most half of the free memory.  Otherwise it is cut into
+    strips as wide as the image, which need no lead.  Strips are cut as well only if 384 rows do not fit.
     """
     affordable = int(_SHARE * available / bytes_per_pixel(spec, width))
     if height * width <= affordable:
@@ -61,10 +60,10 @@ def tile_for(spec: NetworkSpec, height: int, width: int, available: int) -> Tile
 
 
 def bytes_per_pixel(spec: NetworkSpec, width: int) -> float:
-    """What a prediction takes at its peak, per pixel of an image of that width."""
+    """Peak memory of a prediction, per pixel of an image of this width."""
     at_peak = spec.bytes_per_pixel * max(spec.max_disparity / 192, 1)
     if spec.correlates:
-        # Every pixel of a row times every other one, in float32 and once more to sort it by disparity.
+        # The products of all pairs of pixels of a row in float32, and a copy sorted by disparity.
         at_peak += 8 * width / spec.candidate_step**3
     return at_peak
 
@@ -79,11 +78,11 @@ def match_in_tiles(
     """Match [B, 3, H, W] tile by tile.
 
     Args:
-        match: Disparity and confidence [B, h, w] of a piece of any size.
+        match: Computes disparity and confidence [B, h, w] of images of any size.
         left: The left images.
         right: The right images.
-        spec: Of the network behind `match`.
-        tile: What it sees at once; a little less where its grid demands it.
+        spec: The network that `match` runs.
+        tile: Size of the tiles, which is rounded down to a multiple that the network takes.
 
     Returns:
         Disparity and confidence, [B, H, W].
@@ -106,13 +105,13 @@ def match_in_tiles(
 
 
 def spans(length: int, size: int, multiple: int, lead: int) -> list[Span]:
-    """Cover `length` pixels with windows of at most `size`, each beginning at a multiple of `multiple`.
+    """Cover one side of an image with tiles.
 
     Args:
-        length: Of the image's side.
-        size: Of a window, a multiple of `multiple`.
-        multiple: What windows begin at.
-        lead: Pixels at the beginning of a window that are good for nothing unless the image begins there.
+        length: Length of the side.
+        size: Length of a tile, a multiple of `multiple`.
+        multiple: Tiles begin at multiples of this.
+        lead: Pixels at the beginning of a tile that are discarded, unless the image begins there.
     """
     if length <= size:
         return [Span(0, length, np.ones(length, np.float32))]
@@ -127,7 +126,7 @@ def spans(length: int, size: int, multiple: int, lead: int) -> list[Span]:
 
 
 def _weight(size: int, lead: int, cut_before: bool, cut_behind: bool) -> FloatMap:
-    """1 in the middle, falling linearly to 0 before the margin of a cut."""
+    """1 in the middle, decreasing linearly to 0 at the margin of a cut."""
     places = np.arange(size, dtype=np.float32) + 0.5
     weight = np.ones(size, np.float32)
     if cut_before:
@@ -142,15 +141,15 @@ def _least_width(spec: NetworkSpec) -> int:
 
 
 def _whole(tile: Tile, spec: NetworkSpec, height: int, width: int) -> Tile:
-    """The tile in whole multiples of the network's grid; a plain error if nothing of it would remain."""
+    """Round the tile to a size that the network takes, or raise an error if it is too small."""
     least = Tile(2 * OVERLAP + spec.sizes.multiple, _least_width(spec))
     if (tile.height < least.height and tile.height < height) or (
         tile.width < least.width and tile.width < width
     ):
         raise AanetError(
             f"A tile for {spec.name} with {spec.max_disparity} disparities must have at least "
-            f"{least.height}×{least.width} pixels (height × width): tiles overlap by {OVERLAP} pixels "
-            f"and widen to the left by the maximum disparity; got {tile.height}×{tile.width}."
+            f"{least.height}×{least.width} pixels (height × width): tiles overlap by {OVERLAP} pixels, "
+            f"and by the maximum disparity to the left; got {tile.height}×{tile.width}."
         )
     return Tile(_whole_side(tile.height, height, spec), _whole_side(tile.width, width, spec))
 

@@ -1,1 +1,1 @@
-"""Files in and out: images, disparity, depth, points and lists of pairs."""
+"""Reading and writing files: images, disparity, depth, point clouds, and lists of pairs."""

@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Atomic writing: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from aanet.errors import WriteError
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name beside `path`; rename it to `path` on success, remove it on any failure.
+    """Yield a temporary path in the folder of `path`; rename it on success and remove it on any failure.
 
     The suffix is kept, because image writers choose the format by it.  A full disk or a folder without
-    write permission becomes a `WriteError`, and a file that stood at `path` before is still whole.
+    write permission raises a `WriteError`, and an existing file at `path` stays as it was.
     """
     target = Path(path)
     temporary: Path | None = None
@@ -37,7 +37,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 

@@ -1,6 +1,6 @@
-"""Disparity files: what is written is read back exactly.
+"""Disparity files.
 
-Unknown values are NaN in memory.  On disk each format has its own habit (`docs/conventions.md`).
+Unknown values are NaN in memory; `docs/conventions.md` describes how each format stores them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ KITTI_SCALE = 256.0  # KITTI's 16-bit PNG stores 256 times the disparity
 
 
 def read_disparity(path: PathLike, scale: float | None = None) -> FloatMap:
-    """The disparity in pixels, [H, W] float32, NaN where unknown.
+    """Read a disparity map in pixels, [H, W] float32, NaN where unknown.
 
     Args:
         path: A `.png`, `.pfm`, `.npy` or `.npz` file.
-        scale: What a PNG stores for one pixel of disparity.  16-bit files default to KITTI's 256; 8-bit
-            files say nothing, so it must be given (Middlebury: 8 in 2001, 4 in 2003, 3 for the third-size
+        scale: The value that a PNG stores for one pixel of disparity.  It defaults to KITTI's 256 for 16-bit
+            files and must be given for 8-bit files (Middlebury: 8 in 2001, 4 in 2003, 3 for the third-size
             maps of 2005 and 2006).
     """
     suffix = known_suffix(path, DISPARITY_SUFFIXES, "disparity")
@@ -56,10 +56,10 @@ def write_disparity(path: PathLike, disparity: NDArray[np.floating]) -> None:
 
 
 def encode_disparity(disparity: NDArray[np.floating], suffix: str, name: str = "The disparity map") -> bytes:
-    """The bytes of a disparity map in pixels in the format of `suffix`; not finite means unknown.
+    """Encode a disparity map in pixels in the format of `suffix`; values that are not finite are unknown.
 
-    `.png` rounds to 1/256 px and holds 0 to 255.99 px; the other formats keep float32 as it is.
-    `name` is what messages call the map.
+    `.png` rounds to 1/256 px and holds 0 to 255.99 px; the other formats store float32.  Error messages call
+    the map `name`.
     """
     values = one_map(disparity, name).astype(np.float32)
     if suffix == ".png":
@@ -71,34 +71,34 @@ def encode_disparity(disparity: NDArray[np.floating], suffix: str, name: str = "
 
 
 def read_pfm(path: PathLike) -> FloatMap:
-    """A portable float map as stored, [H, W] or [H, W, 3], top row first."""
+    """Read a portable float map without changing its values: [H, W] or [H, W, 3], top row first."""
     return decode_pfm(read_bytes(path, "a PFM file"), str(path))
 
 
 def write_pfm(path: PathLike, values: NDArray[np.floating]) -> None:
-    """Write [H, W] or [H, W, 3] as a little-endian portable float map, values unchanged."""
+    """Write [H, W] or [H, W, 3] as a little-endian portable float map without changing the values."""
     write_bytes(path, encode_pfm(values))
 
 
 def decode_pfm(data: bytes, name: str) -> FloatMap:
-    """The values of a portable float map of either byte order; `name` is what messages call it."""
+    """Decode a portable float map of either byte order; error messages call it `name`."""
     header = re.match(rb"(PF|Pf)\s+(\d+)\s+(\d+)\s+([-+.\deE]+)[ \t]*\r?\n", data[:200])
     if header is None:
         raise ReadError(f"{name} is not a PFM file: expected a header 'Pf', width, height and scale.")
     channels = 3 if header[1] == b"PF" else 1
     width, height, scale = int(header[2]), int(header[3]), float(header[4])
-    # Only the sign of the scale counts: Middlebury writes 1/255 there and means the values as they are.
+    # Only the sign of the scale matters: Middlebury writes 1/255, but its values are not to be scaled.
     order = "<" if scale < 0 else ">"
     wanted, got = 4 * width * height * channels, len(data) - header.end()
     if got < wanted or wanted == 0:
-        raise ReadError(f"{name} is cut off: {width}×{height} PFM needs {wanted} bytes of data, has {got}.")
+        raise ReadError(f"{name} is truncated: a {width}×{height} PFM has {wanted} bytes of data, not {got}.")
     values = np.frombuffer(data, f"{order}f4", width * height * channels, header.end())
     shape = (height, width, 3) if channels == 3 else (height, width)
     return values.reshape(shape)[::-1].astype(np.float32)  # rows are stored bottom to top
 
 
 def encode_pfm(values: NDArray[np.floating]) -> bytes:
-    """The bytes of a little-endian portable float map."""
+    """Encode [H, W] or [H, W, 3] as a little-endian portable float map."""
     if values.ndim not in (2, 3) or (values.ndim == 3 and values.shape[2] != 3):
         raise InputError(f"A PFM file holds [H, W] or [H, W, 3]; got shape {values.shape}.")
     kind = "PF" if values.ndim == 3 else "Pf"
@@ -110,8 +110,8 @@ def _decode_png(stored: AnyImage, name: str, scale: float | None) -> FloatMap:
     stored = one_map(stored, name)
     if scale is None and stored.dtype == np.uint8:
         raise InputError(
-            f"{name} has 8 bits a pixel and does not say how much one pixel of disparity is; "
-            "give the scale (Middlebury 2001: 8, 2003: 4, 2005 and 2006: 3)."
+            f"{name} is an 8-bit PNG, which does not state its scale; give the scale (Middlebury 2001: 8, "
+            "2003: 4, 2005 and 2006: 3)."
         )
     if scale is not None and scale <= 0:
         raise InputError(f"The scale of a disparity PNG must be positive; got {scale}.")
@@ -123,6 +123,6 @@ def _kitti_png(disparity: FloatMap, name: str) -> NDArray[np.uint16]:
     if known.size and (known.min() < 0 or np.rint(known.max() * KITTI_SCALE) > LARGEST):
         raise InputError(
             f"{name}: a 16-bit PNG holds disparities from 0 to 255.99 px; this map has {known.min():.2f} to "
-            f"{known.max():.2f} (write .pfm or .npy instead)."
+            f"{known.max():.2f} px and must be written as .pfm or .npy."
         )
     return scale_to_16_bits(disparity, KITTI_SCALE)

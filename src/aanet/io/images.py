@@ -1,4 +1,4 @@
-"""Read and write pictures, with one plain sentence for every way in which a file can be unusable."""
+"""Read and write images."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from aanet.io.atomic import write_bytes
 
 AnyImage = NDArray[
     np.integer[Any] | np.floating[Any]
-]  # [H, W], [H, W, 3] or [H, W, 4]; uint8, uint16 or float
+]  # [H, W], [H, W, 3] or [H, W, 4]; uint8, uint16 or float in 0..1
 PathLike = str | os.PathLike[str]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-_DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # these hold 16 bits a channel
+_DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # formats with 16 bits per channel
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _SIGNATURES = (
-    *(_PNG, _JPEG, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8", b"\x76\x2f\x31\x01"),
+    *(_PNG, _JPEG, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8"),
     *(f"P{digit}{space}".encode() for digit in "123456" for space in " \n\r\t"),
 )
 
 
 def read_bytes(path: PathLike, expected: str) -> bytes:
-    """The whole content of a file; `expected` ("an image", "a calibration file") goes into the message."""
+    """Read a file; `expected` ("an image", "a calibration file") is part of the error message."""
     path = Path(path)
     if path.is_dir():
         raise ReadError(f"{path} is a folder; expected {expected}.")
@@ -47,12 +47,12 @@ def read_bytes(path: PathLike, expected: str) -> bytes:
 
 
 def read_image(path: PathLike) -> AnyImage:
-    """The image as stored: [H, W], [H, W, 3] or [H, W, 4], RGB(A) order, depth unchanged."""
+    """Read an image as it is stored: [H, W], [H, W, 3] or [H, W, 4] in RGB(A) order, 8 or 16 bits."""
     return decode_image(read_bytes(path, "an image"), str(path))
 
 
 def load_image(source: AnyImage | PathLike) -> AnyImage:
-    """The image itself, or that of a path, with one sentence for what is neither."""
+    """Return the given image, or read it if `source` is a path."""
     if isinstance(source, str | os.PathLike):
         return read_image(source)
     image = np.asarray(source)
@@ -63,26 +63,26 @@ def load_image(source: AnyImage | PathLike) -> AnyImage:
 
 
 def decode_image(data: bytes, name: str) -> AnyImage:
-    """As `read_image`, from the bytes of a file; `name` is what messages call it."""
+    """Decode the bytes of an image file, as `read_image` does; error messages call it `name`."""
     if not data.startswith(_SIGNATURES):
-        raise ReadError(f"{name} is not an image: its content is {_describe(data)}, whatever its name says.")
+        raise ReadError(f"{name} is not a supported image: its content is {_describe(data)}.")
     if not _is_complete(data):
-        raise ReadError(f"{name} is damaged: the image data is cut off or corrupt ({len(data)} bytes).")
+        raise ReadError(f"{name} is damaged: the image data is truncated or corrupt ({len(data)} bytes).")
     log_level = cv2.utils.logging.getLogLevel()
     try:
-        cv2.utils.logging.setLogLevel(0)  # the decoder's own complaints would come before our one sentence
+        cv2.utils.logging.setLogLevel(0)  # the error below replaces the decoder's own messages
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error:
         image = None
     finally:
         cv2.utils.logging.setLogLevel(log_level)
     if image is None:
-        raise ReadError(f"{name} is damaged or of a kind that OpenCV cannot decode ({len(data)} bytes).")
+        raise ReadError(f"{name} is damaged, or OpenCV cannot decode its format ({len(data)} bytes).")
     return _swap_red_and_blue(image)
 
 
 def as_rgb8(image: AnyImage) -> NDArray[np.uint8]:
-    """Any image as uint8 RGB [H, W, 3]: gray is repeated, alpha dropped, more bits rounded away."""
+    """Convert any image to uint8 RGB [H, W, 3]: gray is repeated, alpha dropped, values are rounded."""
     rgb = _three_channels(image)
     if rgb.dtype == np.uint8:
         return rgb.astype(np.uint8, copy=False)
@@ -90,19 +90,19 @@ def as_rgb8(image: AnyImage) -> NDArray[np.uint8]:
 
 
 def as_rgb_float(image: AnyImage) -> NDArray[np.float32]:
-    """Any image as float32 RGB [H, W, 3] in 0..1: gray is repeated, alpha dropped."""
+    """Convert any image to float32 RGB [H, W, 3] in 0..1: gray is repeated, alpha dropped."""
     return _unit_range(_three_channels(image))
 
 
 def encode_image(image: AnyImage, suffix: str) -> bytes:
-    """The bytes of a gray, RGB or RGBA image (uint8 or uint16) in the format that `suffix` names."""
+    """Encode a gray, RGB or RGBA image (uint8 or uint16) in the format of `suffix`."""
     suffix = suffix.lower()
     if suffix not in IMAGE_SUFFIXES:
         raise InputError(f"Cannot write images as {suffix!r}; use one of {', '.join(IMAGE_SUFFIXES)}.")
     if image.dtype not in (np.uint8, np.uint16) or image.ndim not in (2, 3):
         raise InputError(f"Expected a uint8 or uint16 image to write; got {image.dtype} {image.shape}.")
     if image.dtype == np.uint16 and suffix not in _DEEP_SUFFIXES:
-        raise InputError(f"{suffix} holds 8 bits a channel; write 16-bit images as .png or .tif.")
+        raise InputError(f"{suffix} has 8 bits per channel; write 16-bit images as .png or .tif.")
     options = [cv2.IMWRITE_JPEG_QUALITY, 95] if suffix in (".jpg", ".jpeg") else []
     try:
         done, encoded = cv2.imencode(suffix, _swap_red_and_blue(image), options)
@@ -115,12 +115,12 @@ def encode_image(image: AnyImage, suffix: str) -> bytes:
 
 def write_image(path: PathLike, image: AnyImage) -> None:
     """Write a gray, RGB or RGBA image (uint8 or uint16); the suffix chooses the format."""
-    # Encoded in memory first: OpenCV's own writer does not report a full disk.
+    # Encoded in memory, because OpenCV's own writer does not report a full disk.
     write_bytes(path, encode_image(image, Path(path).suffix))
 
 
 def _swap_red_and_blue(image: AnyImage) -> AnyImage:
-    """RGB(A) from OpenCV's BGR(A), and back; gray images pass."""
+    """Convert between RGB(A) and OpenCV's BGR(A); gray images stay as they are."""
     if image.ndim == 2:
         return image
     if image.shape[2] == 1:
@@ -148,7 +148,7 @@ def _unit_range(image: AnyImage) -> NDArray[np.float32]:
         raise InputError(f"Expected an image of type uint8, uint16 or float; got {image.dtype}.")
     floats = image.astype(np.float32)
     low, high = float(floats.min()), float(floats.max())
-    # Interpolation may overshoot a little; 0..255 in floats is a mistake that would go unnoticed.
+    # Interpolation may overshoot a little; floats in 0..255 are a common mistake.
     if not (low >= -0.1 and high <= 1.1):
         raise InputError(f"Expected a float image with values in 0..1; got {low:.4g} to {high:.4g}.")
     return np.clip(floats, np.float32(0), np.float32(1))
@@ -158,21 +158,21 @@ def _describe(data: bytes) -> str:
     start = data[:400]
     if all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in start):
         return f"text ({start[:24].decode().split(chr(10))[0]!r} …)"
-    return f"not one that we know (it begins with {start[:4].hex(' ')})"
+    return f"of an unknown format (first bytes {start[:4].hex(' ')})"
 
 
 def _is_complete(data: bytes) -> bool:
-    """Whether a PNG or JPEG reaches its end marker; some OpenCV versions decode a cut file without a word."""
+    """Whether a PNG or JPEG has its end marker; some versions of OpenCV decode truncated files silently."""
     if data.startswith(_PNG):
         return _png_is_complete(data)
     if data.startswith(_JPEG):
-        # The end marker (FFD9) must follow the last scan (FFDA); a thumbnail inside has its own before that.
+        # The end marker (FFD9) must follow the last scan (FFDA); an embedded thumbnail has its own before it.
         return data.rfind(b"\xff\xd9") > data.rfind(b"\xff\xda") > 0
     return True
 
 
 def _png_is_complete(data: bytes) -> bool:
-    """Walk the chunks (length, type, payload, checksum) up to IEND."""
+    """Check the chunks (length, type, payload, checksum) up to IEND."""
     at = len(_PNG)
     while at + 12 <= len(data):
         length = int.from_bytes(data[at : at + 4], "big")

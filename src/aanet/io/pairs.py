@@ -1,4 +1,4 @@
-"""Finding pairs: two files, folders, patterns, a CSV, two videos or one side-by-side video."""
+"""Find pairs: two files, folders, patterns, a CSV file, two videos, or one side-by-side image or video."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_bytes, read_image
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
 
-# How names and folders say which side they are: left, right.
+# Words in the names of files and folders that mark the left and the right side.
 _SIDES = (
     *(("left", "right"), ("image_2", "image_3"), ("image_02", "image_03")),
     *(("im0", "im1"), ("view1", "view5"), ("cam0", "cam1"), ("l", "r")),
@@ -29,18 +29,18 @@ _SIDES = (
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair to match; its images are read when they are wanted."""
+    """A pair to match; `load` reads its images."""
 
-    name: str  # with "/" for folders: what its output files begin with
+    name: str  # the beginning of the names of its output files; may contain "/"
     load: Callable[[], tuple[AnyImage, AnyImage]] = field(repr=False)
 
 
 @dataclass
 class Pairs:
-    """What was found, in order."""
+    """The pairs that were found, in order."""
 
     pairs: Callable[[], Iterator[Pair]]
-    total: int | None  # None: a video that does not say
+    total: int | None  # None for a video that does not state its length
     unmatched: list[str] = field(default_factory=list)  # files of one side without a partner
 
     def __iter__(self) -> Iterator[Pair]:
@@ -48,11 +48,11 @@ class Pairs:
 
 
 def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | None = None) -> Pairs:
-    """Find the pairs that one or two arguments of a command line mean.
+    """Find the pairs that the one or two arguments of `aanet predict` mean.
 
     Args:
         left: A left image, folder, pattern such as `scene/*_left.png`, or video.  Without `right`: a CSV file
-            with the columns left and right, a folder that holds both sides, or a side-by-side video.
+            with the columns left and right, a folder that holds both sides, or a side-by-side image or video.
         right: The same for the right side.
     """
     first, second = os.fspath(left), None if right is None else os.fspath(right)
@@ -62,7 +62,7 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
             raise InputError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
         return _BOTH[kinds[0]](first, second)
     if kinds[0] not in _ALONE:
-        raise InputError(f"{first} is {kinds[0]} of one side; give that of the right side too.")
+        raise InputError(f"{first} is {kinds[0]}, which holds one side; give the right side too.")
     return _ALONE[kinds[0]](first)
 
 
@@ -82,7 +82,7 @@ def _from_images(left: str, right: str) -> Pairs:
 
 
 def _from_two_tables(left: str, right: str) -> Pairs:
-    raise InputError(f"A CSV file holds both sides; give {left} or {right} alone.")
+    raise InputError(f"A CSV file lists both sides; give only one of {left} and {right}.")
 
 
 def _from_folders(left: str, right: str) -> Pairs:
@@ -93,7 +93,6 @@ def _from_folders(left: str, right: str) -> Pairs:
 def _from_patterns(left: str, right: str) -> Pairs:
     sides = []
     for pattern in (left, right):
-        # Path.glob takes no absolute pattern.
         found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
         wild = re.compile(_as_regex(pattern))
         matches = [(wild.fullmatch(Path(file).as_posix()), Path(file)) for file in found]
@@ -104,7 +103,7 @@ def _from_patterns(left: str, right: str) -> Pairs:
 
 
 def _as_regex(pattern: str) -> str:
-    """The pattern as a regular expression with a group for each wildcard."""
+    """Convert a glob pattern to a regular expression with a group for each wildcard."""
     wildcards = {"**": "(.*)", "*": "([^/]*)", "?": "([^/])"}
     parts = re.split(r"(\*\*|\*|\?|\[[^]]*\])", pattern.replace(os.sep, "/"))
     wildcards |= {part: f"({part.replace('[!', '[^')})" for part in parts if part.startswith("[")}
@@ -112,7 +111,7 @@ def _as_regex(pattern: str) -> str:
 
 
 def _from_folder(folder: str) -> Pairs:
-    """A folder of both sides, told by files (a_left.png, a_right.png) or folders (left/a.png …)."""
+    """Pairs in one folder, by the names of files (a_left.png …) or of subfolders (left/a.png …)."""
     root = Path(folder)
     images = {file.relative_to(root): file for file in sorted(root.rglob("*")) if _is_image(file)}
     for names in _SIDES:
@@ -124,26 +123,27 @@ def _from_folder(folder: str) -> Pairs:
         if sides[0].keys() & sides[1].keys():
             return _match_names(sides[0], sides[1], f"the images of {folder}")
     expected = "folders left and right, image_2 and image_3, or names such as a_left.png and a_right.png"
-    raise InputError(f"{folder} holds no pairs among its {len(images)} images; expected {expected}.")
+    raise InputError(f"{folder} has no pairs among its {len(images)} images; expected {expected}.")
 
 
 def _without_side(path: Path, side: str) -> str | None:
-    """The path with the word `side` replaced by a blank; None unless it occurs as a word of its own."""
-    end = "[A-Za-z]" if side[-1].isalpha() else "[A-Za-z0-9]"  # left01 is left, image_20 is not image_2
+    """The path with the word `side` replaced by a space; None unless it occurs as a separate word."""
+    # left01 contains the word left, but image_20 does not contain image_2.
+    end = "[A-Za-z]" if side[-1].isalpha() else "[A-Za-z0-9]"
     word = re.compile(rf"(?<![A-Za-z]){side}(?!{end})", re.IGNORECASE)
     stem = path.with_suffix("").as_posix()
     return word.sub(" ", stem) if word.search(stem) else None
 
 
 def _images_in(folder: Path) -> dict[str, Path]:
-    """The images of a folder by their names without suffix and side."""
+    """The images of a folder, by their names without suffix and side."""
     found = {}
     for file in sorted(folder.iterdir()):
         if _is_image(file):
             blanks = [_without_side(Path(file.name), side) for names in _SIDES for side in names]
             found[next((blank for blank in blanks if blank is not None), file.stem)] = file
     if not found:
-        raise InputError(f"{folder} holds no images.")
+        raise InputError(f"{folder} has no images.")
     return found
 
 
@@ -155,7 +155,7 @@ def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pa
     both = [name for name in left if name in right]
     if not both:
         examples = f"{next(iter(left.values())).name} and {next(iter(right.values())).name}"
-        raise InputError(f"The names of {what} do not match: {examples}, for example, are no pair.")
+        raise InputError(f"The names of {what} do not match: for example, {examples} are not a pair.")
     alone = [
         str(file)
         for one, other in ((left, right), (right, left))
@@ -171,7 +171,7 @@ def _from_table(table: str) -> Pairs:
     text = read_bytes(table, "a CSV file of pairs").decode("utf-8-sig", "replace")
     reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
     if not {"left", "right"} <= set(reader.fieldnames or ()):
-        raise ReadError(f"{table} needs a first line with the columns left and right.")
+        raise ReadError(f"The first line of {table} must name the columns left and right.")
     base = Path(table).parent
     files = []
     for row in reader:
@@ -194,12 +194,12 @@ def _read(left: Path, right: Path) -> tuple[AnyImage, AnyImage]:
 
 
 def _names(files: list[Path]) -> list[str]:
-    """Names that differ: each path from the folder that all have in common, without its suffix."""
+    """Unique names: the stems if they differ, else the paths relative to the common folder."""
     if len({file.stem for file in files}) == len(files):
         return [file.stem for file in files]
     common = Path(os.path.commonpath([file.absolute().parent for file in files]))
     names = [file.absolute().relative_to(common).with_suffix("").as_posix() for file in files]
-    if len(set(names)) < len(names):  # one image in several pairs, or two of one name and another suffix
+    if len(set(names)) < len(names):  # an image in several pairs, or two that differ in their suffix only
         return [f"{index:06d}_{Path(name).name}" for index, name in enumerate(names)]
     return names
 
@@ -208,29 +208,43 @@ def _from_videos(left: str, right: str) -> Pairs:
     totals = [_frame_count(video) for video in (left, right)]
 
     def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        return zip(_frames(left), _frames(right), strict=False)  # the shorter one ends both
+        return zip(_frames(left), _frames(right), strict=False)  # ends with the shorter video
 
     return _of_frames(frames, None if None in totals else min(total for total in totals if total is not None))
 
 
 def _from_wide_video(video: str) -> Pairs:
     def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        for frame in _frames(video):
-            half = frame.shape[1] // 2
-            yield frame[:, :half], frame[:, half : 2 * half]
+        return map(_halves, _frames(video))
 
     return _of_frames(frames, _frame_count(video))
+
+
+def _from_wide_image(path: str) -> Pairs:
+    image = read_image(path)
+    height, width = image.shape[:2]
+    if width < 2 * height:  # a single photograph whose partner was forgotten
+        raise InputError(
+            f"{path} has {width}×{height} pixels, too few columns for a left and a right image side by side; "
+            "give the image of the right side too."
+        )
+    return Pairs(lambda: iter([Pair(Path(path).stem, partial(_halves, image))]), 1)
+
+
+def _halves(image: AnyImage) -> tuple[AnyImage, AnyImage]:
+    half = image.shape[1] // 2
+    return image[:, :half], image[:, half : 2 * half]
 
 
 def _of_frames(frames: Callable[[], Iterator[tuple[AnyImage, AnyImage]]], total: int | None) -> Pairs:
     def named() -> Iterator[Pair]:
         for index, pair in enumerate(frames()):
-            yield Pair(f"frame_{index:06d}", partial(_as_it_is, pair))
+            yield Pair(f"frame_{index:06d}", partial(_unchanged, pair))
 
     return Pairs(named, total)
 
 
-def _as_it_is(pair: tuple[AnyImage, AnyImage]) -> tuple[AnyImage, AnyImage]:
+def _unchanged(pair: tuple[AnyImage, AnyImage]) -> tuple[AnyImage, AnyImage]:
     return pair
 
 
@@ -258,7 +272,7 @@ def _open_video(video: str) -> cv2.VideoCapture:
         raise ReadError(f"{video} does not exist; expected a video.")
     capture = cv2.VideoCapture(video)
     if not capture.isOpened():
-        raise ReadError(f"{video} is damaged or no video that OpenCV can decode.")
+        raise ReadError(f"{video} is damaged, or OpenCV cannot decode its format.")
     return capture
 
 
@@ -273,4 +287,5 @@ _ALONE: dict[str, Callable[[str], Pairs]] = {
     "a CSV file": _from_table,
     "a folder": _from_folder,
     "a video": _from_wide_video,
+    "an image": _from_wide_image,
 }

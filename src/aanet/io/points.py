@@ -1,4 +1,4 @@
-"""Colored point clouds as binary PLY, which MeshLab, CloudCompare, Blender and Open3D open."""
+"""Colored point clouds as binary PLY files, which MeshLab, CloudCompare, Blender and Open3D read."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TYPES = {"float": "f4", "float32": "f4", "double": "f8", "float64": "f8", "ucha
 
 
 def write_ply(path: PathLike, points: NDArray[np.floating], colors: NDArray[np.uint8]) -> None:
-    """Write points ([..., 3] meters) with their RGB ([..., 3]); those that are not finite are left out."""
+    """Write points ([..., 3] in meters) and their RGB colors ([..., 3]) without those that are not finite."""
     write_bytes(path, encode_ply(points, colors))
 
 
 def encode_ply(points: NDArray[np.floating], colors: NDArray[np.uint8]) -> bytes:
-    """The bytes of a PLY file, as `write_ply` writes them."""
+    """Encode a PLY file; the arguments are those of `write_ply`."""
     if points.shape[-1] != 3 or colors.shape != points.shape or colors.dtype != np.uint8:
         raise InputError(
             f"A point cloud needs points [..., 3] and as many uint8 colors; got {points.shape} and "
@@ -45,7 +45,7 @@ def encode_ply(points: NDArray[np.floating], colors: NDArray[np.uint8]) -> bytes
 
 
 def read_ply(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """The points [N, 3] and RGB colors [N, 3] of a binary PLY whose first element are colored vertices."""
+    """Read points [N, 3] and RGB colors [N, 3] of a binary PLY whose first element are colored vertices."""
     data = read_bytes(path, "a PLY file")
     header = re.match(
         rb"ply\r?\nformat binary_(little|big)_endian 1\.0\r?\n(.*?)end_header\r?\n", data, re.DOTALL
@@ -57,10 +57,10 @@ def read_ply(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     order = "<" if header[1] == b"little" else ">"
     kinds = {name: order + _TYPES[kind] for kind, name in properties if kind in _TYPES}
     if vertex is None or len(kinds) < len(properties) or not kinds.keys() >= set(_FIELDS):
-        raise ReadError(f"{path} holds no colored vertices; expected x, y, z, red, green and blue of each.")
+        raise ReadError(f"{path} has no colored vertices; expected x, y, z, red, green and blue.")
     layout, count = np.dtype(list(kinds.items())), int(vertex[1])
     if len(data) - header.end() < count * layout.itemsize:
-        raise ReadError(f"{path} is cut off: {count} points need {count * layout.itemsize} bytes of data.")
+        raise ReadError(f"{path} is truncated: {count} points need {count * layout.itemsize} bytes of data.")
     vertices = np.frombuffer(data, layout, count, header.end())
     columns = [vertices[name] for name in _FIELDS]
     return np.stack(columns[:3], axis=-1).astype(np.float32), np.stack(columns[3:], axis=-1).astype(np.uint8)

@@ -48,10 +48,10 @@ class Complexity:
     csa_modules: int
 
 
-def complexity(name: str, size: tuple[int, int] = PAPER_SIZE) -> Complexity:
-    """Compute the complexity of a network with 192 disparities, without training heads, for one pair."""
+def complexity(name: str, size: tuple[int, int] = PAPER_SIZE, max_disparity: int = 192) -> Complexity:
+    """Compute the complexity of a network, without training heads, for one pair of this size."""
     with torch.device("meta"):
-        network = zoo.card(name).build(192, False)
+        network = zoo.card(name).build(max_disparity, False)
     paper, total = count_macs(network, size)
     return Complexity(
         parameters=sum(parameter.numel() for parameter in network.parameters()),

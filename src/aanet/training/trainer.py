@@ -290,7 +290,12 @@ class Trainer:
         if self.folder is None:
             return None
         path = self.folder / "weights.safetensors"
-        facts = {"recipe_digest": self.recipe.digest(), "steps": str(self.step)}
+        facts = {
+            "trained_on": ", ".join(dict.fromkeys(each.name for each in self.recipe.data)),
+            "start_from": Path(self.recipe.network.start_from).name or "random weights",
+            "recipe_digest": self.recipe.digest(),
+            "steps": str(self.step),
+        }
         checkpoint.save(self._predictor(), path, facts, self.hints)
         if self.average is not None:
             self.network.load_state_dict(self.average.state)

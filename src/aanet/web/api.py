@@ -6,12 +6,14 @@ import hmac
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from aanet import outputs
+from aanet.errors import did_you_mean
 from aanet.inference.hints import MAX_UPSCALE
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
-from aanet.web.errors import ServiceError
+from aanet.web.errors import ServiceError, unusable
 from aanet.web.formats import require_known
 from aanet.web.service import MatchRequest, Service
 from aanet.web.workers import stopping
@@ -19,8 +21,19 @@ from aanet.web.workers import stopping
 MAX_DISPARITY = 1024  # of a request; memory grows with it
 _METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
-api = APIRouter()  # behind the token, if there is one
-probes = APIRouter()  # open to everybody: they say nothing about anybody's data
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Refuse query parameters that the operation does not have, because they are probably misspelled."""
+    known = [field.alias for field in cast(APIRoute, request.scope["route"]).dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            listed = f"known: {', '.join(known)}" if known else "there are none"
+            message = f"There is no parameter {name[:80]!r}{did_you_mean(name, known)}; {listed}."
+            raise unusable("unknown_parameter", message)
+
+
+api = APIRouter(dependencies=[Depends(refuse_unknown_parameters)])  # requires the token, if there is one
+probes = APIRouter()  # no token: they reveal nothing about anyone's data
 
 
 def service_of(request: Request) -> Service:
@@ -84,7 +97,7 @@ async def disparity(
         Query(
             gt=0,
             le=4,
-            description="Match at so many times the size; 0.5 reaches twice as far. "
+            description="Factor by which the images are resized before matching; 0.5 doubles the range. "
             "As suits the model if not given.",
             examples=[1.0],
         ),
@@ -102,7 +115,7 @@ async def disparity(
     return await service.match(request, service.catalog.find(model), match_request)
 
 
-@api.get("/models", summary="List the matchers and the limits")
+@api.get("/models", summary="List the matchers and the limits", responses=problems(422))
 async def models(service: Current) -> ModelList:
     """Matchers that this server offers, how busy they are, and what it accepts."""
     settings, default = service.settings, service.catalog.default
@@ -133,7 +146,8 @@ async def models(service: Current) -> ModelList:
     summary="Counters for Prometheus",
     response_class=Response,
     responses={
-        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The counters."}
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The counters."},
+        **problems(422),
     },
 )
 async def metrics(service: Current) -> Response:

@@ -123,6 +123,7 @@ _SUMMARY_EXAMPLE = {
     "height": 500,
     "seconds": 0.81,
     "warnings": [],
+    "notes": [],
     "disparity_px": {"minimum": 5.1, "median": 31.6, "maximum": 63.9},
     "depth_m": {"minimum": 2.02, "median": 3.06, "maximum": 5.3},
     "mean_confidence": 0.83,

@@ -44,6 +44,7 @@ class Summary(BaseModel):
     height: int
     seconds: float = Field(description="Matching time, without decoding and encoding.")
     warnings: list[str] = Field(description="Warnings about the pair and the result.")
+    notes: list[str] = Field(description="How the images are stored: gray, 16 bits, alpha.")
     disparity_px: Spread | None
     depth_m: Spread | None = Field(description="Null without a calibration.")
     mean_confidence: float

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
+from aanet.engines.factory import find_source, other_models
 from aanet.errors import AanetError, InputError, UnsupportedError
 from aanet.matcher import StereoMatcher
 from aanet.models.weights import files
@@ -87,7 +88,7 @@ class Catalog:
             raise InputError(f"Two models have the same name: {', '.join(map(_public_name, sources))}.")
         for source in sources:
             if source != "sgbm":
-                files.find(source)
+                find_source(source, None, None, other_models())
         self._models = {name: ServedModel(name, source, settings.queue) for name, source in named.items()}
         self.default.open()
 
