@@ -121,6 +121,22 @@ def test_matching_costs_are_cosines_and_an_image_matches_itself_at_zero() -> Non
         torch.testing.assert_close(volume[:, 0], torch.ones_like(volume[:, 0]), atol=1e-4, rtol=0)
 
 
+def test_the_scale_of_the_pyramid_has_no_effect() -> None:
+    """The cosines do not restrain it in training, so that nothing else may depend on it."""
+    network = build_small("aanet_fast", randomize=True)
+    left, _ = random_pair(network)
+    assert isinstance(network.features, FastFeatures)
+    contexts = []
+    with torch.inference_mode():
+        for _ in range(2):
+            for parameter in network.features.smooth.parameters():
+                parameter *= 1e4
+            contexts.append(network.features(left).context)
+    for one, other in zip(*contexts, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)
+        assert one.abs().max() < 30
+
+
 def test_aggregation_starts_as_the_raw_cost() -> None:
     network = build_small("aanet_fast")
     assert isinstance(network.aggregation, GuidedAggregation)
@@ -152,26 +168,29 @@ def test_aggregation_uses_the_context_and_every_scale() -> None:
 
 def naive_convex_upsample(disparity: Tensor, logits: Tensor, factor: int) -> Tensor:
     batch, height, width = disparity.shape
+    pixels = height * factor // logits.shape[2]  # one place of the logits is for n×n pixels
     result = torch.zeros(batch, height * factor, width * factor, dtype=disparity.dtype)
     for b in range(batch):
         for y in range(height * factor):
             for x in range(width * factor):
                 cell_y, cell_x = y // factor, x // factor
-                inside = (y % factor) * factor + x % factor
+                inside = (y % pixels) * pixels + x % pixels
                 values, weights = [], []
                 for neighbor in range(9):
                     row = min(max(cell_y + neighbor // 3 - 1, 0), height - 1)
                     column = min(max(cell_x + neighbor % 3 - 1, 0), width - 1)
                     values.append(disparity[b, row, column] * factor)
-                    weights.append(logits[b, neighbor * factor**2 + inside, cell_y, cell_x])
+                    weights.append(logits[b, neighbor * pixels**2 + inside, y // pixels, x // pixels])
                 result[b, y, x] = (torch.softmax(torch.stack(weights), 0) * torch.stack(values)).sum()
     return result
 
 
-def test_convex_upsampling_agrees_with_loops_in_values_and_gradients() -> None:
+@pytest.mark.parametrize("pixels", [1, 2, 4])
+def test_convex_upsampling_agrees_with_loops_in_values_and_gradients(pixels: int) -> None:
     generator = torch.Generator().manual_seed(6)
     disparity = torch.rand(2, 3, 4, generator=generator).requires_grad_()
-    logits = torch.randn(2, 9 * 16, 3, 4, generator=generator).requires_grad_()
+    size = (2, 9 * pixels**2, 12 // pixels, 16 // pixels)
+    logits = torch.randn(size, generator=generator).requires_grad_()
     weighting = torch.randn(2, 12, 16, generator=generator)
     gradients = []
     for upsample in (convex_upsample, naive_convex_upsample):

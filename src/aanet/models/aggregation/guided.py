@@ -7,7 +7,6 @@ pixel. The output is a correction of the raw matching cost that starts at zero.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -15,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.models.layers import DeformConv2d, biased_conv, conv_relu, relu, zeroed
+from aanet.models.layers import DeformConv2d, biased_conv, conv2d, conv_norm, relu, zeroed
 
 TEMPERATURE = 20.0  # initial factor of the cosines before the softmax
 
@@ -25,20 +24,20 @@ class GuidedIntraScaleAggregation(nn.Module):
 
     def __init__(self, channels: int, guide_channels: int, window: nn.Module) -> None:
         super().__init__()
-        self.reduce = conv_relu(channels, channels, kernel=1)
-        self.window = nn.Sequential(window, relu())
+        self.reduce = conv_norm(channels, channels, relu(), kernel=1)
+        self.window = nn.Sequential(window, nn.BatchNorm2d(channels), relu())
         self.gate = zeroed(biased_conv(guide_channels, channels, kernel=1))
         self.expand = zeroed(biased_conv(channels, channels, kernel=1))
 
     @classmethod
     def sparse(cls, channels: int, guide_channels: int) -> GuidedIntraScaleAggregation:
         """Nine adaptive points per pixel and group: deformable convolution."""
-        return cls(channels, guide_channels, DeformConv2d(channels, channels, bias=True))
+        return cls(channels, guide_channels, DeformConv2d(channels, channels))
 
     @classmethod
     def regular(cls, channels: int, guide_channels: int) -> GuidedIntraScaleAggregation:
         """A fixed 3×3 window: ordinary convolution."""
-        return cls(channels, guide_channels, biased_conv(channels, channels))
+        return cls(channels, guide_channels, conv2d(channels, channels))
 
     def forward(self, x: Tensor, guide: Tensor) -> Tensor:
         weight = 2 * torch.sigmoid(self.gate(guide))  # starts as 1
@@ -93,21 +92,20 @@ class GuidedAggregation(nn.Module):
         self, candidates: Sequence[int], channels: Sequence[int], stack: list[GuidedAggregationModule]
     ) -> None:
         super().__init__()
-        # Turns the finest volume into scores; the inputs of the layers have a fixed factor, `input_scale`.
+        # Turns the finest volume into scores.
         self.log_temperature = nn.Parameter(torch.tensor(TEMPERATURE).log())
         self.widen = nn.ModuleList(
-            biased_conv(count, wide, kernel=1) for count, wide in zip(candidates, channels, strict=True)
+            conv_norm(count, wide, kernel=1) for count, wide in zip(candidates, channels, strict=True)
         )
         pairs = pairwise(channels)
-        self.halve = nn.ModuleList(biased_conv(fine, coarse, stride=2) for fine, coarse in pairs)
+        self.halve = nn.ModuleList(conv_norm(fine, coarse, stride=2) for fine, coarse in pairs)
         self.stack = nn.ModuleList(stack)
         self.correct = zeroed(biased_conv(channels[0], candidates[0]))
-        self.input_scale = math.sqrt(TEMPERATURE)
 
     def forward(self, volumes: list[Tensor], guides: list[Tensor]) -> list[Tensor]:
         maps: list[Tensor] = []
         for scale, (volume, widen) in enumerate(zip(volumes, self.widen, strict=True)):
-            wide = widen(volume * self.input_scale)
+            wide = widen(volume)
             if scale:
                 wide = wide + self.halve[scale - 1](maps[-1])
             maps.append(F.relu(wide))  # [B, C_s, H_s, W_s]

@@ -19,7 +19,7 @@ class FastMaps(NamedTuple):
     """The features of one image by their use; lists are ordered fine to coarse."""
 
     descriptors: list[Tensor]  # [B, C_s, H/s, W/s] of unit length over the channels, for matching
-    context: list[Tensor]  # [B, C_s, H/s, W/s], for guiding the aggregation
+    context: list[Tensor]  # [B, C_s, H/s, W/s], each channel standardized, for guiding the aggregation
     details: Tensor  # [B, 16, H/2, W/2], for the upsampling
 
     def split(self) -> tuple[FastMaps, FastMaps]:
@@ -33,7 +33,11 @@ class FastMaps(NamedTuple):
 
 
 class FastFeatures(FeatureExtractor):
-    """Maps at 1/4, 1/8 and 1/16; a map at 1/32 widens their receptive field."""
+    """Maps at 1/4, 1/8 and 1/16; a map at 1/32 widens their receptive field.
+
+    All maps of the pyramid are standardized. The cosines do not depend on the scale of the features, which
+    would otherwise grow without limit during training and saturate the gates of the aggregation.
+    """
 
     def __init__(self) -> None:
         super().__init__(scales=[4, 8, 16], out_channels=list(CHANNELS), size_multiple=32)
@@ -51,12 +55,12 @@ class FastFeatures(FeatureExtractor):
 
     def forward(self, image: Tensor) -> FastMaps:
         details, *maps = self.backbone(image)
-        merged = F.relu(self.lateral[-1](maps[-1]))  # [B, 96, H/32, W/32]
+        merged = standardize(F.relu(self.lateral[-1](maps[-1])))  # [B, 96, H/32, W/32]
         context: list[Tensor] = []
         for level in reversed(range(len(CHANNELS))):
             above = self.coarser[level](merged)
             above = F.interpolate(above, maps[level].shape[2:], mode="bilinear", align_corners=False)
-            merged = self.smooth[level](F.relu(self.lateral[level](maps[level]) + above))
+            merged = standardize(self.smooth[level](F.relu(self.lateral[level](maps[level]) + above)))
             context.insert(0, merged)
         descriptors = [unit_length(describe(x)) for describe, x in zip(self.describe, context, strict=True)]
         return FastMaps(descriptors, context, details)
@@ -65,9 +69,14 @@ class FastFeatures(FeatureExtractor):
         return self.backbone.slow_to_train()
 
 
+def standardize(features: Tensor) -> Tensor:
+    """Subtract each channel's mean over the image and divide by its standard deviation."""
+    return F.instance_norm(at_least_float32(features), eps=1e-3)
+
+
 def unit_length(features: Tensor) -> Tensor:
     """Standardize each channel and scale each pixel's vector to length 1.
 
     The product of two such vectors is a cosine, which does not depend on exposure and contrast.
     """
-    return F.normalize(F.instance_norm(at_least_float32(features), eps=1e-4), dim=1, eps=1e-3)
+    return F.normalize(standardize(features), dim=1, eps=1e-3)

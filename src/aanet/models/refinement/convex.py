@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from aanet.models.features.fast import FastMaps
-from aanet.models.layers import biased_conv, conv_relu, zeroed
+from aanet.models.layers import biased_conv, conv_norm, relu, zeroed
 from aanet.models.regression import probability_around
 from aanet.ops import warp_by_disparity
 
@@ -20,21 +22,30 @@ class ConvexRefinement(nn.Module):
     """Correct the disparity at 1/`factor` resolution, then upsample it convexly.
 
     Each full-resolution pixel is a convex combination of nine coarse pixels, which keeps edges sharp. The
-    weights are predicted from the left image (the pixels of a cell as channels), its features, the matching
-    probabilities around the disparity, and the similarity of left and right descriptors at the disparity.
+    correction is predicted from features, the matching probabilities around the disparity, and the similarity
+    of left and right descriptors at the disparity. The weights are predicted at half resolution, from the
+    left image and its features at half resolution, which locate edges.
     """
 
     def __init__(
-        self, factor: int, context_channels: int, detail_channels: int, width: int, blocks: int
+        self,
+        factor: int,
+        context_channels: int,
+        detail_channels: int,
+        width: int,
+        detail_width: int,
+        blocks: int,
     ) -> None:
         super().__init__()
         self.factor = factor
         certainty = 1 + 2 * RADIUS + 1
-        inputs = context_channels + 1 + certainty + 3 * factor**2 + detail_channels * (factor // 2) ** 2
-        self.enter = conv_relu(inputs, width, kernel=1)
-        self.body = nn.ModuleList(conv_relu(width, width) for _ in range(blocks))
+        self.enter = conv_norm(context_channels + 1 + certainty + 3 * factor**2, width, relu(), kernel=1)
+        self.body = nn.ModuleList(conv_norm(width, width, relu()) for _ in range(blocks))
         self.residual = zeroed(biased_conv(width, 1))
-        self.weights = nn.Conv2d(width, NEIGHBORS * factor**2, 1)  # starts as nearly equal weights
+        self.to_half = conv_norm(width, (factor // 2) ** 2 * detail_width, kernel=1)
+        self.details = conv_norm(detail_channels + 3 * 2**2, detail_width)
+        self.edges = conv_norm(detail_width, detail_width, relu())
+        self.weights = nn.Conv2d(detail_width, NEIGHBORS * 2**2, 1)  # starts as nearly equal weights
 
     def forward(
         self, disparity: Tensor, scores: Tensor, left: FastMaps, right: FastMaps, image: Tensor
@@ -52,7 +63,6 @@ class ConvexRefinement(nn.Module):
                 probability_around(scores.detach(), known, RADIUS),
                 (warped * left.descriptors[0]).sum(dim=1, keepdim=True),
                 F.pixel_unshuffle(image, self.factor),
-                F.pixel_unshuffle(left.details, self.factor // 2),
             ),
             dim=1,
         )
@@ -60,7 +70,12 @@ class ConvexRefinement(nn.Module):
         for block in self.body:
             x = x + block(x)
         corrected = F.relu(disparity + self.residual(x).squeeze(1).float())
-        return [corrected, convex_upsample(corrected, self.weights(x), self.factor)]
+        details = self.details(torch.cat((left.details, F.pixel_unshuffle(image, 2)), dim=1))
+        y = F.relu(
+            F.pixel_shuffle(self.to_half(x), self.factor // 2) + details
+        )  # [B, detail_width, H/2, W/2]
+        y = y + self.edges(y)
+        return [corrected, convex_upsample(corrected, self.weights(y), self.factor)]
 
 
 def convex_upsample(disparity: Tensor, logits: Tensor, factor: int) -> Tensor:
@@ -68,15 +83,18 @@ def convex_upsample(disparity: Tensor, logits: Tensor, factor: int) -> Tensor:
 
     Args:
         disparity: [B, h, w] in pixels of its own grid.
-        logits: [B, 9·factor², h, w]; the weights are their softmax over the nine neighbors.
+        logits: [B, 9·n², h·factor/n, w·factor/n], each for n×n pixels of the larger map; the weights are
+            their softmax over the nine neighbors.
         factor: Factor of width, height and disparity.
 
     Returns:
         [B, h·factor, w·factor] in pixels of the larger grid.
     """
-    batch, height, width = disparity.shape
-    weights = torch.softmax(logits.float().view(batch, NEIGHBORS, factor**2, height, width), dim=1)
+    batch, channels, rows, columns = logits.shape
+    pixels = channels // NEIGHBORS  # n²
+    weights = torch.softmax(logits.float().view(batch, NEIGHBORS, pixels, rows, columns), dim=1)
     padded = F.pad(disparity.unsqueeze(1) * factor, (1, 1, 1, 1), mode="replicate")
-    around = F.unfold(padded, 3).view(batch, NEIGHBORS, 1, height, width)
-    mixed = (weights * around).sum(dim=1)  # [B, factor², h, w]
-    return F.pixel_shuffle(mixed, factor).squeeze(1)
+    around = F.unfold(padded, 3).view(batch, NEIGHBORS, *disparity.shape[1:])
+    around = F.interpolate(around, (rows, columns), mode="nearest")  # [B, 9, h·factor/n, w·factor/n]
+    mixed = (weights * around.unsqueeze(2)).sum(dim=1)  # [B, n², h·factor/n, w·factor/n]
+    return F.pixel_shuffle(mixed, math.isqrt(pixels)).squeeze(1)

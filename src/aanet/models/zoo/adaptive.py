@@ -142,6 +142,7 @@ def aanet_fast(max_disparity: int = 192, training_heads: bool = False) -> Stereo
             context_channels=features.out_channels[0],
             detail_channels=features.detail_channels,
             width=48,
+            detail_width=32,
             blocks=2,
         ),
     )
