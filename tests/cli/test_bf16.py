@@ -51,6 +51,7 @@ def run(command: str, *arguments: object, cache: Path) -> subprocess.CompletedPr
     return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize(("engine", "title"), [("openvino", "OpenVINO"), ("torch", "PyTorch")])
 def test_bf16_by_name_is_one_sentence_and_exit_code_2(
@@ -65,6 +66,7 @@ def test_bf16_by_name_is_one_sentence_and_exit_code_2(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize(
     ("engine", "precision"), [("openvino", "auto"), ("openvino", "bf16"), ("torch", "bf16")]
@@ -86,6 +88,7 @@ def test_with_broken_amx_the_default_is_float32_and_bf16_is_had_by_name(
     assert json.loads(record.read_text())["support"]["without_amx"]
 
 
+@pytest.mark.slow
 def test_a_recipe_in_bf16_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ run = CliRunner().invoke
 SMALL = ["export", "stereonet_aa", "--random-weights", "--max-disparity", "24"]
 
 
+@pytest.mark.slow
 def test_an_exported_file_predicts_like_the_network_with_nothing_else_to_say(tmp_path: Path) -> None:
     file = tmp_path / "model.xml"
     result = run(app, [*SMALL, "-o", str(file), "--json"])

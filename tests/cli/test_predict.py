@@ -76,6 +76,7 @@ def test_one_pair_from_files_to_files(pair, tmp_path):
     assert done.stderr.strip() == ""
 
 
+@pytest.mark.slow
 def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatch):
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
     network = matching_network(24)

@@ -117,6 +117,7 @@ def test_benchmark_measures_it() -> None:
         run("benchmark", "stereonet_aa", "--engines", "toi", *size)
 
 
+@pytest.mark.slow
 def test_doctor_lists_it_and_holds_it_against_torch() -> None:
     sections = json.loads(run("doctor", "--json"))
     found = {finding["what"]: finding for findings in sections.values() for finding in findings}

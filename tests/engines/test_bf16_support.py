@@ -341,6 +341,7 @@ def test_processors_are_told_apart() -> None:
     assert this_processor().name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["openvino", "torch"])
 def test_the_real_probe_computes_rightly_and_leaves_no_core_behind(
     library: bf16_support.Library, tmp_path: Path

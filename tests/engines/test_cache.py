@@ -136,6 +136,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
     np.testing.assert_array_equal(first(image, image)[0], again(image, image)[0])
 
 
+@pytest.mark.slow
 def test_two_processes_convert_at_once_and_a_third_needs_no_torch(tmp_path, folder):
     """A later process must start fast: torch alone takes longer to load than everything else."""
     path = tmp_path / "w.safetensors"

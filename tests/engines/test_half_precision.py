@@ -182,6 +182,7 @@ def test_weights_run_in_bf16_by_default_if_they_lose_nothing_by_it(
     assert cache.load(key) is not None  # what was measured lies beside it and damages nothing
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("openvino_bf16")
 def test_the_trial_runs_on_a_real_engine(network_file: Path) -> None:
     assert OpenVINOEngine.from_weights(network_file).spec.max_disparity == 24

@@ -50,6 +50,7 @@ def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
     return network, (network.sizes.round_up(48), network.sizes.round_up(width))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(zoo.NETWORKS))
 def test_a_network_overfits_one_pair(name: str, texture: Texture) -> None:
     torch.manual_seed(0)
