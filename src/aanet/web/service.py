@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,11 +18,12 @@ from starlette.requests import ClientDisconnect
 from aanet.errors import AanetError
 from aanet.web.errors import ServiceError, busy, refused
 from aanet.web.formats import Encoded, encode, require_possible
+from aanet.web.forms import read_form
 from aanet.web.metrics import Metrics
 from aanet.web.models import Catalog, ServedModel
 from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
-from aanet.web.uploads import UploadedPair, read_pair
+from aanet.web.uploads import PARTS, UploadedPair, read_pair
 from aanet.web.workers import Slot, stopping
 
 _MAX_RETRY_AFTER = 60  # seconds
@@ -46,6 +48,8 @@ class Service:
         self.catalog = Catalog(settings)
         self.metrics = Metrics(self.catalog)
         self.stopping = False
+        # Not the thread of a matcher, so that a wrong upload is refused before its turn.
+        self._reader = ThreadPoolExecutor(1, "uploads")
 
     def stop(self) -> None:
         """Finish running requests and refuse all others."""
@@ -74,8 +78,14 @@ class Service:
 
     async def _upload(self, request: Request, deadline: float) -> UploadedPair:
         remaining = deadline - asyncio.get_running_loop().time()
+
+        async def read() -> UploadedPair:
+            parts = await read_form(request, PARTS)
+            check = partial(read_pair, parts, self.settings.max_pixels)
+            return await asyncio.get_running_loop().run_in_executor(self._reader, check)
+
         try:
-            return await asyncio.wait_for(read_pair(request, self.settings.max_pixels), remaining)
+            return await asyncio.wait_for(read(), remaining)
         except asyncio.TimeoutError:
             message = f"The upload took longer than {self.settings.timeout:g} seconds."
             raise ServiceError(408, "too_slow", message) from None
