@@ -1,4 +1,4 @@
-"""Hostile files: the size of an image is found with little work, or the file is refused; never on the loop."""
+"""Hostile files: the size of an image is found with little work, or not at all; never on the event loop."""
 
 from __future__ import annotations
 

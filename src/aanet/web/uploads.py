@@ -99,7 +99,15 @@ def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
         raise _too_large(side, max_pixels)
     if not width or not height:
         raise unusable("damaged_image", f"The {side} image has no pixels.")
+    require_side(max(width, height))
     return width, height
+
+
+def require_side(pixels: float) -> None:
+    """Refuse images with a side that is too long, at the scale at which they are matched."""
+    if pixels > MAX_SIDE:
+        message = f"A side of the images has {pixels:.0f} pixels; the limit is {MAX_SIDE}."
+        raise ServiceError(413, "too_many_pixels", message)
 
 
 def _too_large(side: str, max_pixels: int) -> ServiceError:
