@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -13,6 +14,7 @@ import uvicorn
 from aanet.web import protocol
 from aanet.web.app import create_app
 from aanet.web.protocol import LimitedProtocol
+from aanet.web.server import _Server, url_of
 from aanet.web.settings import Settings
 
 Connect = Callable[[bytes], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
@@ -58,6 +60,40 @@ async def response(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
     body = await reader.readexactly(int(fields["content-length"]))
     problem: dict[str, str] = json.loads(body)
     return int(head.split()[1]), problem
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on Windows")
+def test_a_closed_terminal_stops_the_server_as_sigterm_does() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+
+    async def run() -> None:
+        app = create_app(Settings(("sgbm",)))
+        config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
+        server = _Server(config, app.state.service, lambda: None)
+        config.load()
+        server.lifespan = config.lifespan_class(config)
+        await server.startup()
+        signal.raise_signal(signal.SIGHUP)
+        assert server.should_exit
+        await server.shutdown()
+
+    try:
+        asyncio.run(run())
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:1/"),
+        ("::", "http://[::1]:1/"),
+        ("::1", "http://[::1]:1/"),
+        ("192.168.0.2", "http://192.168.0.2:1/"),
+    ],
+)
+def test_the_printed_address_can_be_opened(host: str, url: str) -> None:
+    assert url_of(host, 1) == url
 
 
 def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from aanet.engines import bf16_support
+from aanet.engines.bf16_support import Bf16Support
+from aanet.engines.openvino import precision
+from aanet.models.weights import checkpoint
 from aanet.web import service as service_module
 from aanet.web.app import create_app
 from aanet.web.service import Service
 from aanet.web.settings import Settings
 from aanet.web.uploads import MAX_SIDE
 from helpers.asgi import ask, post
+from helpers.matching_network import matching_network
 
 DISPARITY = "/api/v1/disparity"
 
@@ -143,6 +149,20 @@ def test_tokens_are_utf8_and_wrong_ones_are_slow(monkeypatch: pytest.MonkeyPatch
     assert waits == []
     assert status("geheim") == 401
     assert len(waits) == 1
+
+
+def test_a_model_opened_by_a_request_does_not_try_bf16_where_the_probe_failed(
+    tiny_pair: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {"openvino": Bf16Support(False, "the probe was killed"), "torch": Bf16Support(False, "it was")}
+    monkeypatch.setattr(bf16_support, "_results", broken)
+    monkeypatch.setattr(precision, "choose_precision", lambda *_: pytest.fail("bf16 was tried"))
+    monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
+    checkpoint.save(matching_network(24), tmp_path / "mine.safetensors")
+    app = create_app(Settings(("sgbm", str(tmp_path / "mine.safetensors"))))
+    response = post(app, tiny_pair, params={"model": "mine"})
+    assert response.status_code == 200, response.text
+    assert "float32" in response.headers["Aanet-Engine"]
 
 
 def test_uploads_leave_no_temporary_files(

@@ -200,7 +200,7 @@ def test_a_token_is_asked_for_and_checked(start: Callable[..., Server], small_pa
 
 
 def test_another_name_for_this_machine_is_refused(server: Server) -> None:
-    assert server.get("/api/v1/models", headers={"Host": "evil.example"}).status_code == 400
+    assert_refused(server.get("/api/v1/models", headers={"Host": "evil.example"}), 400, "wrong_host")
 
 
 def test_other_machines_are_let_in_only_with_a_token() -> None:

@@ -29,8 +29,6 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
     app = create_app(settings)
     listening = _listen(host, port)
     bound = listening.getsockname()[1]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # addresses that browsers open
-    shown = f"[{shown}]" if ":" in shown else shown
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,
@@ -41,8 +39,14 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
         lifespan="off",
         timeout_graceful_shutdown=int(settings.timeout) + 5,
     )
-    server = _Server(config, app.state.service, lambda: announce(f"http://{shown}:{bound}/"))
+    server = _Server(config, app.state.service, lambda: announce(url_of(host, bound)))
     server.run(sockets=[listening])
+
+
+def url_of(host: str, port: int) -> str:
+    """Return a URL that a browser on this machine can open."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{reachable}]:{port}/" if ":" in reachable else f"http://{reachable}:{port}/"
 
 
 class _Server(uvicorn.Server):
