@@ -127,7 +127,7 @@ def test_the_memory_of_sgbm_is_that_of_opencv() -> None:
     [
         (["no_such_net"], "There is no network 'no_such_net'"),
         (["sgmb"], "did you mean 'sgbm'"),
-        (["no/such/file.safetensors"], "There is no weights file no/such/file.safetensors"),
+        (["no/such/file.safetensors"], "neither a file no/such/file.safetensors"),
         (["--engines", "warp"], "There is no engine 'warp' to measure"),
         (["--preset", "mine"], "The presets are 'paper' and 'scaling'"),
         (["aanet", "--height", "50"], "multiples of 12"),

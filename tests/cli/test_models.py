@@ -92,7 +92,7 @@ def test_a_weight_file_that_says_little_is_described_too(tmp_path: Path) -> None
     ("name", "sentence"),
     [
         ("aanett", r"no network 'aanett' \(did you mean 'aanet'\?\).* or a weight file"),
-        ("missing.safetensors", "no weights file missing.safetensors"),
+        ("missing.safetensors", "neither a file missing.safetensors"),
     ],
 )
 def test_an_unknown_network_is_one_sentence(name: str, sentence: str) -> None:
