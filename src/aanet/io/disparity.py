@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
 from aanet.io.atomic import write_bytes
-from aanet.io.images import AnyImage, PathLike, decode_image, encode_image, read_bytes
+from aanet.io.files import read_bytes
+from aanet.io.images import MAX_PIXEL_BYTES, AnyImage, PathLike, decode_image, encode_image
 from aanet.io.maps import (
     LARGEST,
     decode_numpy,
@@ -41,7 +42,7 @@ def read_disparity(path: PathLike, scale: float | None = None) -> FloatMap:
             maps of 2005 and 2006).
     """
     suffix = known_suffix(path, DISPARITY_SUFFIXES, "disparity")
-    data, name = read_bytes(path, "a disparity map"), str(path)
+    data, name = read_bytes(path, "a disparity map", MAX_PIXEL_BYTES), str(path)
     if suffix == ".png":
         return _decode_png(decode_image(data, name), name, scale)
     if suffix == ".pfm":

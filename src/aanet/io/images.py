@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
 from aanet.io.atomic import write_bytes
+from aanet.io.files import MEGABYTE, read_bytes
 
 AnyImage = NDArray[
     np.integer[Any] | np.floating[Any]
@@ -20,6 +21,7 @@ AnyImage = NDArray[
 PathLike = str | os.PathLike[str]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+MAX_PIXEL_BYTES = 1000 * MEGABYTE  # of a file with an image or a map
 _DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # formats with 16 bits per channel
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -30,25 +32,9 @@ _SIGNATURES = (
 )
 
 
-def read_bytes(path: PathLike, expected: str) -> bytes:
-    """Read a file; `expected` ("an image", "a calibration file") is part of the error message."""
-    path = Path(path)
-    if path.is_dir():
-        raise ReadError(f"{path} is a folder; expected {expected}.")
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise ReadError(f"{path} does not exist; expected {expected}.") from None
-    except OSError as error:
-        raise ReadError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
-    if not data:
-        raise ReadError(f"{path} is empty (0 bytes); expected {expected}.")
-    return data
-
-
 def read_image(path: PathLike) -> AnyImage:
     """Read an image as it is stored: [H, W], [H, W, 3] or [H, W, 4] in RGB(A) order, 8 or 16 bits."""
-    return decode_image(read_bytes(path, "an image"), str(path))
+    return decode_image(read_bytes(path, "an image", MAX_PIXEL_BYTES), str(path))
 
 
 def load_image(source: AnyImage | PathLike) -> AnyImage:

@@ -16,7 +16,8 @@ import cv2
 import numpy as np
 
 from aanet.errors import InputError, ReadError
-from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_bytes, read_image
+from aanet.io.files import read_bytes
+from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import platformdirs
 
 from aanet.inference.spec import NetworkSpec
-from aanet.io.images import read_bytes
+from aanet.io.files import read_bytes
 
 _MODEL, _WEIGHTS, _SPEC = "model.xml", "model.bin", "spec.json"
 KEPT = 16  # converted networks; those that were not used for the longest time make room
