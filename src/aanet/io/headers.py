@@ -89,7 +89,7 @@ def _least_jpeg_bits(data: bytes) -> int:
         return 0
     factors = [divmod(data[frame + 11 + 3 * index], 16) for index in range(min(count, 4))]
     across, down = (max([1, *(factor[axis] for factor in factors)]) for axis in (0, 1))
-    blocks = sum(
+    blocks: int = sum(
         -(-width * horizontal // (8 * across)) * -(-height * vertical // (8 * down))
         for horizontal, vertical in factors
     )

@@ -8,11 +8,12 @@ import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from aanet.errors import InputError, ReadError
+from aanet.inference.spec import MAX_DISPARITY
 from aanet.io.files import MEGABYTE, read_bytes
-from aanet.training.schema import Amount, Count, Positive, Share, build, closest
+from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,6 +23,7 @@ else:
 MAX_RECIPE_BYTES = MEGABYTE
 MAX_EXTENSIONS = 20
 
+SearchRange = Annotated[int, Range(1, MAX_DISPARITY)]
 Unit = Literal["epochs", "steps", "minutes"]
 Regression = Literal["soft_argmin", "peak"]
 
@@ -31,7 +33,7 @@ class TrainedNetworkSpec:
     """The network to train and its initial weights."""
 
     name: str
-    max_disparity: Positive = 192
+    max_disparity: SearchRange = 192
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
     # Equation 7, or over the highest peak only; default: as in `start_from`, else the network's default.
     regression: Regression | None = None
@@ -109,7 +111,7 @@ class StageSpec:
     epochs: Amount | None = None
     steps: Count | None = None
     minutes: Amount | None = None
-    scene_disparity: Positive | None = None  # maximum in synthetic scenes; default: the network's
+    scene_disparity: SearchRange | None = None  # maximum in synthetic scenes; default: the network's
 
     def __post_init__(self) -> None:
         where = f"stage {self.name!r}"
@@ -222,13 +224,14 @@ def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]
 def _loads(text: str) -> dict[str, Any]:
     """Parse TOML; every error is a TOMLDecodeError."""
     try:
-        return tomllib.loads(text)
+        table: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("it is nested too deeply") from error
     except (ValueError, OverflowError) as error:  # a number or a date that Python cannot represent
         raise tomllib.TOMLDecodeError(str(error)) from error
+    return table
 
 
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
