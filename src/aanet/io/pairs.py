@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -16,8 +14,8 @@ import cv2
 import numpy as np
 
 from aanet.errors import InputError, ReadError
-from aanet.io.files import read_bytes
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
+from aanet.io.tables import read_table
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
 
@@ -169,19 +167,8 @@ def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pa
 
 
 def _from_table(table: str) -> Pairs:
-    text = read_bytes(table, "a CSV file of pairs").decode("utf-8-sig", "replace")
-    reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
-    if not {"left", "right"} <= set(reader.fieldnames or ()):
-        raise ReadError(f"The first line of {table} must name the columns left and right.")
     base = Path(table).parent
-    files = []
-    for row in reader:
-        if not (row["left"] and row["right"]):
-            raise ReadError(f"{table}, line {reader.line_num}: expected a left and a right file.")
-        files.append((base / row["left"], base / row["right"]))
-    if not files:
-        raise ReadError(f"{table} lists no pairs.")
-    return _of_files(files)
+    return _of_files([(base / row["left"], base / row["right"]) for row in read_table(Path(table))])
 
 
 def _of_files(files: list[tuple[Path, Path]]) -> Pairs:
