@@ -64,7 +64,7 @@ class StereoMatcher:
 
         Args:
             model: A network with bundled weights (default "aanet"), the name of bundled weights
-                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml, .pt2), a network in
+                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network in
                 memory, or "sgbm".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
                 tests and benchmarks.

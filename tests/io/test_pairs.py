@@ -79,6 +79,17 @@ def test_a_table_with_paths_beside_it(tmp_path):
     assert found(table) == {"000000_a": (0, 1), "000001_a": (0, 3)}
 
 
+def test_names_never_lead_out_of_the_output_folder(tmp_path):
+    put(tmp_path, "a/left.png", "a/right.png", "b/left.png", "b/right.png")
+    table = tmp_path / "lists" / "pairs.csv"
+    table.parent.mkdir()
+    rows = ("../a/left.png,../a/right.png", "../lists/../b/left.png,../b/right.png")
+    table.write_text("\n".join(("left,right", *rows)))
+    assert found(table) == {"a/left": (0, 1), "b/left": (2, 3)}
+    table.write_text(f"left,right\n../a/left.png,../a/right.png\n{tmp_path}/b/left.png,../b/right.png\n")
+    assert found(table) == {"a/left": (0, 1), "b/left": (2, 3)}
+
+
 def write_video(path: Path, frames: list[np.ndarray]) -> None:
     height, width = frames[0].shape[:2]
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10, (width, height))

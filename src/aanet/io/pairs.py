@@ -185,8 +185,13 @@ def _names(files: list[Path]) -> list[str]:
     """Unique names: the stems if they differ, else the paths relative to the common folder."""
     if len({file.stem for file in files}) == len(files):
         return [file.stem for file in files]
-    common = Path(os.path.commonpath([file.absolute().parent for file in files]))
-    names = [file.absolute().relative_to(common).with_suffix("").as_posix() for file in files]
+    # Without "..", which would lead out of the output folder.
+    plain = [Path(os.path.abspath(file)) for file in files]  # noqa: PTH100 - resolve() follows links
+    try:
+        common = Path(os.path.commonpath([file.parent for file in plain]))
+    except ValueError:  # different drives on Windows
+        return [f"{index:06d}_{file.stem}" for index, file in enumerate(plain)]
+    names = [file.relative_to(common).with_suffix("").as_posix() for file in plain]
     if len(set(names)) < len(names):  # an image in several pairs, or two that differ in their suffix only
         return [f"{index:06d}_{Path(name).name}" for index, name in enumerate(names)]
     return names
