@@ -22,7 +22,7 @@ from aanet.errors import ReadError
 from aanet.inference import memory
 from aanet.inference.description import SECTION, WEIGHTS_DIGEST, Description, parse
 from aanet.inference.spec import Maps, NetworkSpec, Precision
-from aanet.io.images import read_bytes
+from aanet.io.files import read_bytes
 from aanet.typing import FloatMap
 
 if TYPE_CHECKING:
