@@ -11,10 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from aanet.errors import InputError, ReadError
-from aanet.geometry.camera import JSON_FORMAT, MAX_SIDE, StereoCamera
+from aanet.geometry.camera import JSON_FORMAT, StereoCamera
 from aanet.geometry.opencv_storage import is_storage, read_storage
 from aanet.geometry.rectification import Calibration, Matrix, RawCalibration
 from aanet.io.files import MEGABYTE, read_bytes
+from aanet.io.headers import MAX_SIDE
 from aanet.io.images import PathLike
 from aanet.io.text import parse_json, parse_numbers
 

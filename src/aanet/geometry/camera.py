@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError
 from aanet.io.atomic import write_bytes
+from aanet.io.headers import MAX_SIDE
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap
 
 JSON_FORMAT = "aanet-stereo-camera"
-MAX_SIDE = 32767  # of an image in pixels, the limit of OpenCV's remap
 _SMALLEST, _LARGEST = 1e-6, 1e6  # of focal lengths and principal points in pixels, and of baselines in meters
 
 

@@ -125,7 +125,7 @@ class StereoRectifier:
             raise InputError(f"One camera is {y:.3g} m above the other; they must be side by side.")
         left = (raw.left_matrix, raw.left_distortion)
         right = (raw.right_matrix, raw.right_distortion)
-        size = (raw.width, raw.height)
+        size = self._size = (raw.width, raw.height)
         try:
             left_turn, right_turn, left_projection, right_projection, *_ = cv2.stereoRectify(
                 *left, *right, size, raw.rotation, raw.translation, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0
@@ -140,9 +140,8 @@ class StereoRectifier:
     @cached_property
     def _maps(self) -> list[tuple[AnyImage, AnyImage]]:
         """Computed for the first pair, because a calibration may state any size."""
-        size = (self.camera.width, self.camera.height)
         return [
-            cv2.initUndistortRectifyMap(*lens, turn, projection, size, cv2.CV_32FC1)
+            cv2.initUndistortRectifyMap(*lens, turn, projection, self._size, cv2.CV_32FC1)
             for lens, turn, projection in self._lenses
         ]
 
