@@ -51,7 +51,7 @@ def test_one_network_is_shown_with_the_card_of_its_weights(
 ) -> None:
     monkeypatch.setattr(files, "BUNDLED", tmp_path)
     without = run(app, ["models", "stereonet_aa"])
-    assert "No weights of it come with the package" in without.stdout
+    assert "no bundled weights" in without.stdout
     checkpoint.save(zoo.build("stereonet_aa"), tmp_path / "stereonet_aa.safetensors", {"hours": 2.5})
     (tmp_path / "stereonet_aa.md").write_text("# A card\n\nTrained on scenes.\n")
     shown = run(app, ["models", "stereonet_aa"]).stdout

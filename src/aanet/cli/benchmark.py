@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 
 def benchmark(
-    networks: Annotated[
+    models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="models",
             help="Networks, weight files or sgbm. NAME=MODEL gives a name for the table.",
             show_default="aanet aanet_plus stereonet_aa",
         ),
@@ -87,14 +86,14 @@ def benchmark(
         if asked and card.bf16 is not None:
             bf16_support(card.bf16)
     if training_step:
-        _training_steps(networks or ["aanet"], rounds, as_json)
+        _training_steps(models or ["aanet"], rounds, as_json)
     elif preset == "scaling":
-        _scaling((networks or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
+        _scaling((models or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
     elif preset == "paper":
         from aanet.benchmark import comparison
         from aanet.benchmark.presets import largest_common_size, paper_networks
 
-        names = networks or paper_networks()
+        names = models or paper_networks()
         for name in names:
             if name not in paper_networks():
                 raise InputError(
@@ -106,7 +105,7 @@ def benchmark(
         from aanet.benchmark import report as by_engine
         from aanet.benchmark.presets import DEFAULT_NETWORKS
 
-        names = networks or list(DEFAULT_NETWORKS)
+        names = models or list(DEFAULT_NETWORKS)
         size = (height, width)
         _predictions(names, engines.split(","), size, rounds, memory, as_json, report, picture, by_engine)
     else:
@@ -137,12 +136,12 @@ def _predictions(
             raise InputError(
                 f"There is no engine {engine!r} to measure; there are: {', '.join(engine_choices())}."
             )
-    # Per model and engine: preparing, the warm-up and the rounds; per model: its memory.
+    # Per model and engine: preparation, warm-up and rounds; per model: its memory.
     total = sum(len(engines_of(model, engines)) * (rounds + 2) + 1 for model in models)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
-        task = progress.add_task("measuring", total=total)
+        task = progress.add_task("Measuring", total=total)
         measurements = measure(
             models,
             engines,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from aanet.cli.console import shows_progress
+from aanet.cli.console import progress_bar, track
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -30,8 +27,6 @@ from aanet.cli.tables import new_table
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aanet.data.datasets import StereoDataset
     from aanet.evaluation import Evaluation
     from aanet.evaluation.report import ErrorMaps
@@ -96,9 +91,8 @@ def evaluate(
 
     Example: aanet evaluate kitti2015 data/kitti2015 --model aanet --model sgbm
     """
-    refuse_existing(
-        overwrite, *([report / "report.md"] if report else []), *([submission] if submission else [])
-    )
+    files = ([report / "report.md"] if report else []) + ([submission] if submission else [])
+    refuse_existing(overwrite, *files)
     from aanet.data.datasets import open_dataset, parse_options
     from aanet.evaluation.naming import name_models
     from aanet.evaluation.protocols import protocol_of
@@ -159,41 +153,24 @@ def _score(
 ) -> Evaluation:
     from aanet.evaluation import evaluate as score
 
-    with _progress(name, len(indices)) as advance:
-        return score(
-            partial(matcher, inspect=False),
-            pairs,
-            model=name,
-            network=matcher.spec.name,
-            source=source,
-            indices=_counted(indices, advance),
-            observe=drawing,
-        )
+    return score(
+        partial(matcher, inspect=False),
+        pairs,
+        model=name,
+        network=matcher.spec.name,
+        source=source,
+        indices=track(indices, name, len(indices)),
+        observe=drawing,
+    )
 
 
 def _submit(datasets: list[StereoDataset], matcher: StereoMatcher, path: Path, method: str) -> None:
     from aanet.evaluation.submission import write_submission
 
     name = datasets[0].name
-    with _progress(f"{name} submission", sum(map(len, datasets))) as advance:
+    with progress_bar(f"{name} submission", sum(map(len, datasets))) as advance:
         count = write_submission(partial(matcher, inspect=False), datasets, path, method, advance)
-    print(f"{path}: {count} disparity maps for the {name} server")
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr that vanishes when it is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)
-
-
-def _counted(indices: list[int], advance: Callable[[], None]) -> Iterator[int]:
-    for index in indices:
-        yield index
-        advance()
+    print(f"Wrote {count} disparity maps for the {name} server to {path}.")
 
 
 def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Path | None) -> None:
@@ -223,4 +200,4 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
     for what, words in conditions(evaluations):
         console.print(f"[bold]{escape(what)}[/bold]: {escape(words)}", highlight=False, soft_wrap=True)
     if report is not None:
-        print(f"Report: {report / 'report.md'}")
+        print(f"Wrote {report / 'report.md'}.")

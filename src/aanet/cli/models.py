@@ -28,10 +28,9 @@ _SCORE_TITLES = {"epe": "EPE", "bad2": "bad-2", "d1": "D1", "edge_epe": "edges"}
 
 
 def models(
-    name: Annotated[
+    model: Annotated[
         str | None,
         typer.Argument(
-            metavar="model",
             help="Describe this network and its bundled weights, or this weight file.",
             show_default="list all",
         ),
@@ -51,11 +50,11 @@ def models(
 
     from aanet.models import zoo
 
-    if name is not None and name not in zoo.NETWORKS:
-        _show_weights(name, as_json)
+    if model is not None and model not in zoo.NETWORKS:
+        _show_weights(model, as_json)
         return
-    if name is not None:
-        _show(_describe(name, (height, width)), as_json)
+    if model is not None:
+        _show(_describe(model, (height, width)), as_json)
         return
     names = track(zoo.NETWORKS, "Counting", len(zoo.NETWORKS))
     rows = [_describe(name, (height, width)) for name in names]
@@ -104,7 +103,7 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
         f"{row['conv3d']} 3D and {row['deform_convs']} deformable convolutions."
     )
     if not row["weights"]:
-        typer.echo("No weights of it come with the package.")
+        typer.echo("There are no bundled weights of this network.")
     for name in row["weights"]:
         Console().print(Markdown(files.card_file(name).read_text(encoding="utf-8")))
 

@@ -66,12 +66,68 @@ MaxDisparity = Annotated[
         rich_help_panel=MATCHING,
     ),
 ]
+Scale = Annotated[
+    float | None,
+    typer.Option(
+        metavar="FACTOR",
+        help="Resize the images by this factor before matching. A factor of 0.5 doubles the disparity "
+        "range and is faster.",
+        show_default="as recommended for the model",
+        rich_help_panel=MATCHING,
+    ),
+]
+Tile = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|none|HxW",
+        help="Size of the tiles that the network processes one by one; auto uses tiles only if memory "
+        "requires them.",
+        rich_help_panel=MATCHING,
+    ),
+]
+Postprocess = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|all|none",
+        help="all: sharpen blurred edges and fill regions that only the left camera sees. none: the raw "
+        "prediction. auto: as recommended for the model.",
+        rich_help_panel=MATCHING,
+    ),
+]
 Engine = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(network_engines()),
         help="Inference engine.",
         show_default="the fastest that is installed",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+Precision = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|float32|bf16",
+        help="Numeric precision; auto uses bf16 if it is faster on this machine and changes disparities "
+        "by less than 0.02 pixels.",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Device of the engine torch, such as cpu or cuda.",
+        show_default="cuda if available, else cpu",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Number of CPU threads.",
+        show_default="one per core",
         rich_help_panel=COMPUTATION,
     ),
 ]

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aanet import outputs
-from aanet.cli.console import shows_progress, status
+from aanet.cli.console import progress_bar, status
 from aanet.cli.options import (
     ANY_MODEL,
-    COMPUTATION,
     MATCHING,
+    Device,
     Engine,
     JsonOutput,
     MaxDisparity,
     Overwrite,
+    Postprocess,
+    Precision,
+    Scale,
+    Threads,
+    Tile,
     refuse_existing,
 )
 from aanet.errors import AanetError, InputError, WriteError
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from aanet.matcher import StereoMatcher
 
 CALIBRATION = "Calibration"  # title under which the help groups options
-_SHOWN_WARNINGS = 20  # of thousands of pairs; --json has them all
+_SHOWN_WARNINGS = 20  # at most, because there may be thousands of pairs; --json lists all warnings
 
 
 def predict(
@@ -73,34 +77,9 @@ def predict(
         ),
     ] = None,
     max_disparity: MaxDisparity = None,
-    scale: Annotated[
-        float | None,
-        typer.Option(
-            metavar="FACTOR",
-            help="Resize the images by this factor before matching. A factor of 0.5 doubles the disparity "
-            "range and is faster.",
-            show_default="as recommended for the model",
-            rich_help_panel=MATCHING,
-        ),
-    ] = None,
-    tile: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|none|HxW",
-            help="Size of the tiles that the network processes one by one; auto uses tiles only if memory "
-            "requires them.",
-            rich_help_panel=MATCHING,
-        ),
-    ] = "auto",
-    postprocess: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|all|none",
-            help="all: sharpen blurred edges and fill regions that only the left camera sees. none: the raw "
-            "prediction. auto: as recommended for the model.",
-            rich_help_panel=MATCHING,
-        ),
-    ] = "auto",
+    scale: Scale = None,
+    tile: Tile = "auto",
+    postprocess: Postprocess = "auto",
     check: Annotated[
         bool,
         typer.Option(
@@ -142,34 +121,9 @@ def predict(
         ),
     ] = 1.0,
     engine: Engine = None,
-    precision: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|float32|bf16",
-            help="Numeric precision; auto uses bf16 if it is faster on this machine and changes disparities "
-            "by less than 0.02 pixels.",
-            rich_help_panel=COMPUTATION,
-        ),
-    ] = "auto",
-    device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Device of the engine torch, such as cpu or cuda.",
-            show_default="cuda if available, else cpu",
-            rich_help_panel=COMPUTATION,
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Number of CPU threads.",
-            show_default="one per core",
-            rich_help_panel=COMPUTATION,
-        ),
-    ] = None,
+    precision: Precision = "auto",
+    device: Device = None,
+    threads: Threads = None,
 ) -> None:
     """Match pairs of images and write disparity, depth, point clouds or pictures.
 
@@ -248,7 +202,7 @@ class _Job:
 
 @dataclass
 class _Done:
-    """What became of one pair."""
+    """The outcome of one pair."""
 
     name: str
     files: list[str] = field(default_factory=list)
@@ -262,7 +216,7 @@ class _Done:
 
 @dataclass
 class _Summary:
-    """What became of all pairs."""
+    """The outcome of all pairs."""
 
     pairs: list[_Done] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
@@ -275,14 +229,11 @@ class _Summary:
 
 
 def _run(job: _Job, pairs: Pairs) -> _Summary:
-    """Match everything; Ctrl-C ends it with what is done kept, a full disk with one sentence."""
+    """Match all pairs; on Ctrl-C, the outcome of those that are finished is returned."""
     summary, warnings = _Summary(unmatched=pairs.unmatched), 0
-    console = Console(stderr=True)
     for file in pairs.unmatched:
-        console.print(f"aanet: {file} has no partner and is skipped.", markup=False, soft_wrap=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
-        task = progress.add_task("matching", total=pairs.total)
+        print(f"aanet: {file} has no partner and is skipped.", file=sys.stderr)
+    with progress_bar("Matching", pairs.total) as advance:
         start = before = time.perf_counter()
         try:
             for pair in pairs:
@@ -290,9 +241,9 @@ def _run(job: _Job, pairs: Pairs) -> _Summary:
                 done.wall_seconds, before = time.perf_counter() - before, time.perf_counter()
                 summary.pairs.append(done)
                 for line in _lines(done, warnings):
-                    console.print(line, markup=False, highlight=False, soft_wrap=True)
+                    print(line, file=sys.stderr)
                 warnings += len(done.warnings)
-                progress.advance(task)
+                advance()
         except KeyboardInterrupt:
             summary.interrupted = True
     summary.wall_seconds = time.perf_counter() - start
@@ -300,7 +251,7 @@ def _run(job: _Job, pairs: Pairs) -> _Summary:
 
 
 def _attempt(job: _Job, pair: Pair) -> _Done:
-    """One bad pair must not stop the others; a disk that takes no more files must."""
+    """Match one pair of several; an unusable pair does not stop the others, a failure to write does."""
     try:
         return job.run(pair)
     except WriteError:
@@ -325,7 +276,7 @@ def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bo
         return
     skipped = sum(pair.skipped for pair in summary.pairs)
     parts = [f"{len(matched)} matched"]
-    parts += [f"{skipped} were there already"] if skipped else []
+    parts += [f"{skipped} existed already"] if skipped else []
     parts += [f"{summary.failed} failed"] if summary.failed else []
     if matched:
         matching, wall = (
@@ -339,12 +290,12 @@ def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bo
 
 
 def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
-    """The things to write, checked before any work is done."""
+    """The requested outputs, checked before any work is done."""
     wanted = [word.strip() for word in save.split(",") if word.strip()]
     if not wanted:
         raise InputError("There is nothing to save: --save is empty.")
     for output in wanted:
-        needs = outputs.find(output).output.needs  # refuses what it does not know
+        needs = outputs.find(output).output.needs  # raises an error for an unknown output
         if needs == "camera" and not has_camera:
             raise InputError(f"Saving {output} needs a calibration: give --calib FILE.")
         if needs == "check" and not check:
