@@ -13,6 +13,7 @@ from aanet.benchmark.presets import paper_networks
 from aanet.cli.main import app
 from aanet.engines.factory import open_engine
 from aanet.errors import AanetError, UnsupportedError
+from aanet.export.torch_export import ProgramEngine
 from aanet.inference.tiling import bytes_per_pixel, tile_for
 from aanet.matcher import StereoMatcher
 from aanet.models import zoo
@@ -92,10 +93,10 @@ def test_it_is_measured() -> None:
 
 @pytest.mark.slow
 def test_it_is_exported_with_its_figures(tmp_path: Path) -> None:
-    target = tmp_path / "toy.xml"
+    target = tmp_path / "toy.pt2"
     command = ("export", "toy", "--random-weights", "--max-disparity", 24, "-o", target)
     with pytest.raises(UnsupportedError, match="toy can only be exported for a fixed image size"):
         run(*command)
     report = json.loads(run(*command, "--height", 32, "--width", 48, "--json"))
     assert report["description"]["network"] == "toy"
-    assert StereoMatcher(target).spec.bytes_per_pixel == HUNGRY
+    assert ProgramEngine(target).spec.bytes_per_pixel == HUNGRY
