@@ -40,6 +40,7 @@ def save_run(folder: Path, network: StereoNetwork, digest: str, steps: int) -> P
     return folder
 
 
+@pytest.mark.slow
 def test_runs_become_one_scored_file_with_a_card(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_what_was_not_measured_is_a_dash() -> None:
     assert row[3:] == ("–/1.63", "–/0.057 s", "–", "–")
 
 
+@pytest.mark.slow
 def test_the_table_and_the_picture_are_written(tmp_path: Path) -> None:
     measurements = [measured(name, 30.0 / (i + 1)) for i, name in enumerate(presets.paper_networks())]
     text = comparison.markdown(measurements, RUN)
@@ -45,6 +46,7 @@ def test_the_table_and_the_picture_are_written(tmp_path: Path) -> None:
     assert cv2.imread(str(tmp_path / "plot.png")).std() > 5
 
 
+@pytest.mark.slow
 def test_the_preset_runs_end_to_end_at_a_small_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "largest_common_size", lambda: (96, 192))
     files = ["--output", str(tmp_path)]

@@ -62,6 +62,7 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
     assert picture.std() > 5
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_image() -> None:
     small, large = peak_memory("stereonet_aa", (64, 96), 48), peak_memory("stereonet_aa", (512, 768), 48)
     assert large > small + 20e6

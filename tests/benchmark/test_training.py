@@ -9,6 +9,7 @@ from aanet.errors import AanetError
 from aanet.models import zoo
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch_bf16")
 def test_every_variant_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(

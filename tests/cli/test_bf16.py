@@ -51,6 +51,7 @@ def run(command: str, *arguments: object, cache: Path) -> subprocess.CompletedPr
     return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize(("engine", "title"), [("openvino", "OpenVINO"), ("torch", "PyTorch")])
 def test_bf16_by_name_is_one_sentence_and_exit_code_2(
@@ -65,6 +66,7 @@ def test_bf16_by_name_is_one_sentence_and_exit_code_2(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize(
     ("engine", "precision"), [("openvino", "auto"), ("openvino", "bf16"), ("torch", "bf16")]
@@ -86,6 +88,7 @@ def test_with_broken_amx_the_default_is_float32_and_bf16_is_had_by_name(
     assert json.loads(record.read_text())["support"]["without_amx"]
 
 
+@pytest.mark.slow
 def test_a_recipe_in_bf16_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,7 +111,7 @@ def test_a_benchmark_of_bf16_is_refused(
     engine: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(bf16_support._results, engine.removesuffix("-bf16"), BROKEN)
-    monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _: None)
+    monkeypatch.setattr("aanet.engines.openvino.conversion.to_openvino", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["aanet", "benchmark", "stereonet_aa", "--engines", engine, "--json"])
     with pytest.raises(SystemExit) as stop:
         entry.main()
@@ -130,10 +133,10 @@ def test_the_doctor_says_it_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(bf16_support, "bf16_support", support)
     monkeypatch.setattr(doctor, "_self_test", list)
     result = CliRunner().invoke(entry.app, ["doctor", "--json"])
-    found = {each["what"]: each["found"] for each in json.loads(result.stdout)["Hardware"]}
-    assert found["bf16 with openvino"] == f"{BROKEN.reason}; the default is float32"
-    assert found["bf16 with torch"] == "it works; the default is float32"
+    found = {each["what"]: each["found"] for each in json.loads(result.stdout)["Engines"]}
+    assert found["bf16 with openvino"] == f"{BROKEN.reason}; float32 by default"
+    assert found["bf16 with torch"] == "it works; float32 by default"
     assert asked == [("openvino", True), ("torch", True)]  # measured again
     answers["openvino"] = answers["torch"]
     result = CliRunner().invoke(entry.app, ["doctor", "--json"])
-    assert "it works; a trial with each file of weights decides" in result.stdout
+    assert "it works; used by default where it is faster and accurate" in result.stdout

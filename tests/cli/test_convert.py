@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from typer.testing import CliRunner
 
@@ -24,6 +25,7 @@ def authors_file(path: Path, name: str, training_heads: bool, max_disparity: int
     return network
 
 
+@pytest.mark.slow
 def test_an_authors_file_becomes_ours_without_heads(tmp_path: Path) -> None:
     network = authors_file(tmp_path / "aanet_kitti15-01234567.pth", "aanet", True, 48)
     result = run(app, ["convert", str(tmp_path / "aanet_kitti15-01234567.pth")])

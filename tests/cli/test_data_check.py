@@ -93,7 +93,7 @@ def test_stats_read_a_limited_number_of_pairs(tmp_path: Path) -> None:
     ("arguments", "part"),
     [
         (("stats", "kitti2015", "--split", "test"), "has no ground truth"),
-        (("stats", "kitti2015", "--set", "render"), "written as name=value; got 'render'"),
+        (("stats", "kitti2015", "--set", "render"), "must have the form name=value; got 'render'"),
         (("stats", "kitti2015", "--set", "render=x"), "kitti2015 has no option 'render'"),
         (("stats", "middlebury2006", "--set", "scale=x"), "positive number; got 'x'"),
         (("check", "nonsense"), "no dataset 'nonsense'"),

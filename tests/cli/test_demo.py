@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from aanet.cli.main import app
@@ -12,6 +13,7 @@ from aanet.io.images import read_image
 from aanet.io.points import read_ply
 
 
+@pytest.mark.slow
 def test_demo_predicts_the_motorcycle_and_draws_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output

@@ -22,6 +22,7 @@ def quick(monkeypatch) -> None:
     monkeypatch.setattr(doctor, "_parity_tests", lambda: [doctor.Finding("openvino and torch", "–", ok=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_everything_is_told_as_json(tmp_path, monkeypatch):
     monkeypatch.setenv("AANET_CACHE", str(tmp_path))

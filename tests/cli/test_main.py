@@ -213,6 +213,7 @@ def test_public_names_are_there_and_others_are_not() -> None:
         _ = aanet.Matcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "arguments", "extra"),
     [

@@ -16,6 +16,7 @@ from aanet.models.weights import checkpoint, files
 run = CliRunner().invoke
 
 
+@pytest.mark.slow
 def test_json_has_every_network_beside_the_paper() -> None:
     result = run(app, ["models", "--json", "--height", "288", "--width", "288"])
     rows = {row["name"]: row for row in json.loads(result.stdout)}
@@ -26,6 +27,7 @@ def test_json_has_every_network_beside_the_paper() -> None:
     assert rows["psmnet"]["minimum_size"] == 256
 
 
+@pytest.mark.slow
 def test_table_fits_eighty_columns() -> None:
     result = run(app, ["models", "--height", "288", "--width", "288"])
     table = [line for line in result.stdout.splitlines() if line.startswith((" aanet", " psmnet"))]

@@ -76,6 +76,7 @@ def test_one_pair_from_files_to_files(pair, tmp_path):
     assert done.stderr.strip() == ""
 
 
+@pytest.mark.slow
 def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatch):
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
     network = matching_network(24)
@@ -203,7 +204,7 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
         (["l.png", "r.png", "--tile", "32x300"], "A tile for sgbm with 192 disparities must have at least"),
         (["l.png", "r.png", "--scale", "0"], "The scale must be above 0"),
         (["l.png", "r.png", "--max-disparity", "0"], "max_disparity must be a whole number above 0"),
-        (["l.png", "r.png", "--engine", "torch"], "sgbm is OpenCV's own"),
+        (["l.png", "r.png", "--engine", "torch"], "sgbm runs in OpenCV"),
         (["l.png", "r.png", "--meters-per-unit", "0.001"], "need a calibration: give --calib FILE"),
         (["l.png", "r.png", "--calib", "small.json"], "for images of 8×8 pixels; these have 128×64"),
         (

@@ -77,7 +77,7 @@ def test_the_second_of_two_writers_takes_the_first_ones_result(folder):
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch, caplog, converted):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr("aanet.engines.openvino.conversion.convert", lambda _network: converted.model)
+    monkeypatch.setattr("aanet.engines.openvino.conversion.to_openvino", lambda _network: converted.model)
     path = tmp_path / "w.safetensors"
     checkpoint.save(converted.network, path)
     with caplog.at_level(logging.WARNING):
@@ -119,7 +119,7 @@ def test_the_folder_is_the_one_of_the_environment_or_the_systems(monkeypatch):
 def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
     calls = []
     monkeypatch.setattr(
-        "aanet.engines.openvino.conversion.convert",
+        "aanet.engines.openvino.conversion.to_openvino",
         lambda network: (calls.append(network), converted.model)[1],
     )
     path = tmp_path / "w.safetensors"
@@ -136,6 +136,7 @@ def test_weights_are_converted_once(tmp_path, monkeypatch, converted):
     np.testing.assert_array_equal(first(image, image)[0], again(image, image)[0])
 
 
+@pytest.mark.slow
 def test_two_processes_convert_at_once_and_a_third_needs_no_torch(tmp_path, folder):
     """A later process must start fast: torch alone takes longer to load than everything else."""
     path = tmp_path / "w.safetensors"

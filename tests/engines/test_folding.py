@@ -28,6 +28,7 @@ def make_statistics_matter(module: nn.Module) -> None:
         norm.get_buffer("running_var").uniform_(0.8, 1.2, generator=generator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.NETWORKS)
 def test_a_folded_network_predicts_the_same(name: str) -> None:
     network = build_small(name, 96)

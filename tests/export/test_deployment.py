@@ -46,6 +46,7 @@ without_headers = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exported", [".xml", pytest.param(".onnx", marks=without_headers)], indirect=True)
 def test_the_example_gives_the_matchers_disparity(exported: Exported, tmp_path: Path) -> None:
     name, options = runtime_of(exported.path.suffix)

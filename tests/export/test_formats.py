@@ -26,6 +26,8 @@ from aanet.ops.deform_conv import using_deform_conv
 from helpers.exported_networks import Exported
 from helpers.small_networks import build_small
 
+pytestmark = pytest.mark.slow
+
 PLAIN_OPERATORS = {
     *("Abs", "Add", "AveragePool", "BatchNormalization", "Cast", "Clip", "Concat", "Constant", "Conv"),
     *(

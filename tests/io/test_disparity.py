@@ -15,7 +15,6 @@ from aanet.io.disparity import (
     decode_pfm,
     encode_pfm,
     read_disparity,
-    read_pfm,
     write_disparity,
     write_pfm,
 )
@@ -78,7 +77,7 @@ def test_pfm_is_little_endian_and_marks_the_unknown_with_infinity(tmp_path: Path
     assert (tmp_path / "d.pfm").read_bytes() == b"Pf\n2 1\n-1.0\n" + struct.pack("<2f", 1.5, np.inf)
     color = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
     write_pfm(tmp_path / "c.pfm", color)
-    np.testing.assert_array_equal(read_pfm(tmp_path / "c.pfm"), color)
+    np.testing.assert_array_equal(decode_pfm((tmp_path / "c.pfm").read_bytes(), "c.pfm"), color)
 
 
 def test_eight_bit_disparities_need_their_scale(tmp_path: Path) -> None:

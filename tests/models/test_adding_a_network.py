@@ -54,6 +54,7 @@ def run(*arguments: object) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 def test_it_is_listed() -> None:
     rows = json.loads(run("models", "--json", "--height", 64, "--width", 96))
     assert [row["name"] for row in rows] == ["toy", "stereonet"]
@@ -89,6 +90,7 @@ def test_it_is_measured() -> None:
     assert paper_networks() == ["stereonet", "toy"]
 
 
+@pytest.mark.slow
 def test_it_is_exported_with_its_figures(tmp_path: Path) -> None:
     target = tmp_path / "toy.pt2"
     command = ("export", "toy", "--random-weights", "--max-disparity", 24, "-o", target)

@@ -17,6 +17,7 @@ def test_weights_come_with_the_package() -> None:
     assert "aanet" in NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_motorcycle_is_predicted_as_well_as_the_card_says(name: str) -> None:
     sample = motorcycle()

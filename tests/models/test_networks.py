@@ -141,6 +141,7 @@ def test_copies_are_the_same_network(subject: Subject) -> None:
     assert torch.equal(copied.disparity, subject.output.disparity)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch_bf16")
 @pytest.mark.parametrize("name", ["aanet", "aanet_plus", "stereonet_aa", "stereonet"])
 def test_half_precision_by_autocast_keeps_disparities_in_float32(name: str) -> None:
@@ -170,6 +171,7 @@ def test_size_multiples(name: str) -> None:
     assert network.sizes.minimum == (256 if "psmnet" in name else network.sizes.multiple)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.NETWORKS)
 def test_training_heads_learn_and_can_be_dropped(name: str) -> None:
     network = build_small(name, training_heads=True, randomize=True)
@@ -246,6 +248,7 @@ class _Disparity(nn.Module):
 
 
 # Hourglasses and guided layers make long graphs; their operators are exported in the tests of `aanet.ops`.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["aanet", "stereonet_aa", "stereonet", "gcnet", "psmnet"])
 def test_export_reproduces_eager(name: str) -> None:
     network = build_small(name, randomize=True)

@@ -111,12 +111,8 @@ def test_speedups_of_the_abstract_follow_from_table_2() -> None:
     assert int(ratio("ganet")) == 38  # 38.8, which the paper states as 38
 
 
-def test_sizes_agree_with_the_table_they_refine() -> None:
-    assert set(paper.SIZE) == NETWORKS
-    for name, row in paper.COMPARISON_3D.items():
-        size = paper.SIZE[name]
-        assert size.macs_g == row.macs_g
-        assert abs(size.parameters_m - row.parameters_m) <= 0.0051  # the table has two decimals
+def test_the_networks_that_the_table_leaves_out_have_the_sizes_of_the_text() -> None:
+    assert {*paper.SIZE, *paper.COMPARISON_3D} == NETWORKS
     assert round(paper.SIZE["aanet"].parameters_m, 1) == 3.9
     assert round(paper.SIZE["aanet_plus"].parameters_m, 1) == 8.4
 

@@ -20,6 +20,7 @@ def cones(real_data: Path) -> tuple[np.ndarray, np.ndarray]:
     return read_image(folder / "im0.png")[100:220, 60:330], read_image(folder / "im1.png")[100:220, 60:330]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matches", [True, False])
 def test_engines_agree_on_a_real_pair(real_data, matches):
     network = matching_network(48) if matches else build_small("aanet", 48)

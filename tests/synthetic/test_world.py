@@ -117,6 +117,7 @@ def many() -> list[tuple[str, np.ndarray]]:
     return [(scene.kind, render_scene(scene).disparity) for scene in scenes]
 
 
+@pytest.mark.slow
 def test_disparities_cover_the_range_with_the_bias_of_real_data(many: list[tuple[str, np.ndarray]]) -> None:
     seen = sum(np.histogram(disparity, bins=12, range=(0, 192))[0] for _, disparity in many)
     largest = np.array([disparity.max() for _, disparity in many])

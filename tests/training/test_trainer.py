@@ -82,6 +82,7 @@ def losses(folder: Path) -> list[tuple[int, str, float, float]]:
     return [(each["step"], each["stage"], each["loss"], each["learning_rate"]) for each in records(folder)]
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_gives_the_same_losses(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     recipe = make_recipe(THREE_STAGES, "run.ema_decay=0.9")
     whole, parts = tmp_path / "whole", tmp_path / "parts"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -29,6 +30,7 @@ frozen_batch_norm = true
 """
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_joined_batch(
     make_recipe: Callable[..., Recipe], pairs_folder: Path, tmp_path: Path
 ) -> None:

@@ -128,7 +128,9 @@ def test_models_probes_and_metrics(server: Server, small_pair: dict[str, bytes])
 def responses_with_200(server: Server) -> float:
     lines = server.get("/api/v1/metrics").text.splitlines()
     return sum(
-        float(line.split()[1]) for line in lines if line.startswith('aanet_responses_total{status="200"')
+        float(line.split()[1])
+        for line in lines
+        if line.startswith('aanet_responses_total{method="POST",status="200"')
     )
 
 

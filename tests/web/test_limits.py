@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from aanet.cli.serve import serve
-from aanet.errors import AanetError, InputError
+from aanet.errors import AanetError, UnsupportedError
 from aanet.io.images import AnyImage, decode_image, encode_image
 from aanet.web.models import Catalog
 from aanet.web.service import affordable_scale
@@ -52,7 +52,7 @@ def test_the_content_decides_what_is_an_image(
     server: Server, small_pair: dict[str, bytes], kind: str
 ) -> None:
     response = server.match({**small_pair, "right": NOT_IMAGES[kind]})
-    assert "right image" in assert_refused(response, 415, "not_an_image")
+    assert "right file" in assert_refused(response, 415, "not_an_image")
 
 
 def test_pixels_are_counted_before_decoding(
@@ -128,7 +128,7 @@ def test_a_misspelled_parameter_is_answered_with_the_closest_one(
 
 
 def test_a_server_is_not_started_with_a_model_that_has_no_weights() -> None:
-    with pytest.raises(InputError, match=r"No trained weights of PSMNet .* a weight file, .* or sgbm"):
+    with pytest.raises(UnsupportedError, match=r"PSMNet .* a weight file, .* or sgbm"):
         Catalog(Settings(models=("sgbm", "psmnet")))
 
 
@@ -141,10 +141,16 @@ def test_what_needs_meters_needs_a_calibration(server: Server, small_pair: dict[
 def test_wrong_forms(server: Server, small_pair: dict[str, bytes]) -> None:
     url = f"{server.api}/disparity"
     assert_refused(server.match({"left": small_pair["left"]}), 422, "missing_image")
-    assert_refused(server.match({**small_pair, "mask": b"1"}), 400, "damaged_form")
+    assert_refused(server.match({**small_pair, "mask": b"1"}), 422, "unknown_part")
     assert_refused(httpx.post(url, json={"left": "/etc/passwd"}, trust_env=False), 415, "not_multipart")
-    text = {"left": (None, "/etc/passwd"), "right": ("r.png", small_pair["right"])}
-    assert_refused(httpx.post(url, files=text, trust_env=False), 400, "damaged_form")
+    right = ("right", ("r.png", small_pair["right"]))
+    text = [("left", (None, "/etc/passwd")), right]
+    assert "left" in assert_refused(httpx.post(url, files=text, trust_env=False), 422, "not_a_file")
+    twice = [right, right]
+    assert "right" in assert_refused(httpx.post(url, files=twice, trust_env=False), 422, "repeated_part")
+    cut = b'--b\r\nContent-Disposition: form-data; name="left"; filename="l"\r\n\r\n'
+    form = {"Content-Type": "multipart/form-data; boundary=b"}
+    assert_refused(httpx.post(url, content=cut, headers=form, trust_env=False), 400, "damaged_form")
     headers = {"Content-Type": "multipart/form-data"}
     assert_refused(httpx.post(url, content=b"??", headers=headers, trust_env=False), 400, "damaged_form")
     assert_refused(httpx.put(url, trust_env=False), 405, "method_not_allowed")
@@ -194,7 +200,7 @@ def test_a_token_is_asked_for_and_checked(start: Callable[..., Server], small_pa
 
 
 def test_another_name_for_this_machine_is_refused(server: Server) -> None:
-    assert server.get("/api/v1/models", headers={"Host": "evil.example"}).status_code == 400
+    assert_refused(server.get("/api/v1/models", headers={"Host": "evil.example"}), 400, "wrong_host")
 
 
 def test_other_machines_are_let_in_only_with_a_token() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from aanet.io.images import decode_image
 from aanet.matcher import StereoMatcher
@@ -23,6 +24,7 @@ CLIENT = Path(load_client.__file__)
 MEGABYTE = 1_000_000
 
 
+@pytest.mark.slow
 def test_good_requests_are_answered_among_hostile_and_impatient_ones(
     start: Callable[..., Server], tiny_pair: dict[str, bytes], bomb: bytes
 ) -> None:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"),
     *("--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -67,8 +70,9 @@ def open_page(browser: Browser, server: Server, **options: Any) -> Iterator[Page
 
 
 def is_mistake(message: Any) -> bool:
-    """Errors, but not Chromium's note that a request was refused: some tests want that."""
-    return message.type == "error" and "the server responded with a status of 4" not in message.text
+    """Errors, but not Chromium's note that a request was refused or not sent: some tests want that."""
+    wanted = ("the server responded with a status of 4", "net::ERR_INTERNET_DISCONNECTED")
+    return message.type == "error" and not any(text in message.text for text in wanted)
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +228,18 @@ def test_warnings_and_errors_are_seen(
     page.wait_for_selector("#error:not([hidden])")
     assert "must have the same size" in page.inner_text("#error")
     assert page.is_enabled("#go")
+
+
+def test_a_server_that_does_not_answer_is_named_and_found_again(page: Page, files: dict[str, Path]) -> None:
+    for part in ("left", "right"):
+        page.set_input_files(f"#{part}", files[part])
+    page.context.set_offline(True)
+    page.click("#go")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "server does not answer" in page.inner_text("#error")
+    page.context.set_offline(False)
+    page.wait_for_selector("#error", state="hidden")
+    match(page, files)
 
 
 def test_everything_has_a_name_and_the_keyboard_is_enough(page: Page) -> None:

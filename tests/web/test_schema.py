@@ -21,6 +21,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
 def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("schemathesis")
     if not command.is_file():

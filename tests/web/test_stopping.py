@@ -25,6 +25,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen within ten seconds")
 
 
+@pytest.mark.slow
 def test_full_leaving_and_sigterm(start: Callable[..., Server], whole_pair: dict[str, bytes]) -> None:
     server = start("--model", "sgbm", "--queue", "1")
     with ThreadPoolExecutor(2) as clients:

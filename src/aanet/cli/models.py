@@ -24,6 +24,7 @@ total      billions of multiply-accumulates of a whole prediction
 mult       height and width must be multiples of this; the matcher pads images to them
 *          bundled weights are available
 paper      as published, for 576×960"""
+_SCORE_TITLES = {"epe": "EPE", "bad2": "bad-2", "d1": "D1", "edge_epe": "edges"}
 
 
 def models(
@@ -140,7 +141,8 @@ def _show_weights(source: str, as_json: bool) -> None:
 def _score_table(scores: dict[str, dict[str, dict[str, float]]]) -> Table:
     """The scores that a weight file carries, by model and dataset."""
     metrics = dict.fromkeys(metric for sets in scores.values() for row in sets.values() for metric in row)
-    table = new_table(("model", "dataset"), tuple(metrics), "Scores")
+    headings = tuple(_SCORE_TITLES.get(metric, metric) for metric in metrics)
+    table = new_table(("model", "dataset"), headings, "Scores on real pairs")
     for model, sets in scores.items():
         for dataset, row in sets.items():
             cells = [f"{row[metric]:.2f}" if metric in row else "–" for metric in metrics]

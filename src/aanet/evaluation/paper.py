@@ -109,32 +109,16 @@ KITTI: dict[str, KittiRow] = {
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a network, at 576×960 and a disparity range of 192, without its training-only heads.
+    """The size of a network that is not in table 2, counted as there: at 576×960, for disparities below 192.
 
-    `macs_g` is counted as in the paper: convolutions only, the feature extractor for one image, without 3D
-    transposed convolutions.  `all_macs_g` counts every convolution, for both images.  Eight of the networks
-    are in table 2; the numbers of AANet and AANet+ are those of the published code (the text rounds them to
-    3.9 M and 8.4 M).
+    The numbers are those of the published code; the text rounds the parameters to 3.9 M and 8.4 M.
     """
 
     parameters_m: float
     macs_g: float
-    all_macs_g: float | None
-    parameters_with_heads_m: float | None = None  # if intermediate supervision adds heads
 
 
-SIZE: dict[str, Size] = {
-    "aanet": Size(3.932, 133.92, 163.6, 4.003),
-    "aanet_plus": Size(8.443, 191.98, 150.4, 8.514),
-    "ganet_aa": Size(3.675, 119.64, 126.6, 3.747),
-    "psmnet_aa": Size(4.154, 208.73, 331.3, 4.194),
-    "gcnet_aa": Size(2.152, 212.59, 234.9, 2.313),
-    "stereonet_aa": Size(0.526, 88.17, 93.4),
-    "stereonet": Size(0.625, 106.89, 109.4),
-    "gcnet": Size(2.845, 1754.10, 1905.8),
-    "psmnet": Size(5.225, 613.90, 779.2),
-    "ganet": Size(4.60, 1439.57, None),
-}
+SIZE: dict[str, Size] = {"aanet": Size(3.932, 133.92), "aanet_plus": Size(8.443, 191.98)}
 
 
 @dataclass(frozen=True)

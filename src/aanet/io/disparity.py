@@ -70,18 +70,17 @@ def encode_disparity(disparity: NDArray[np.floating], suffix: str, name: str = "
     return encode_npy(values) if suffix == ".npy" else encode_npz({"disparity": values}, compressed=True)
 
 
-def read_pfm(path: PathLike) -> FloatMap:
-    """Read a portable float map without changing its values: [H, W] or [H, W, 3], top row first."""
-    return decode_pfm(read_bytes(path, "a PFM file"), str(path))
-
-
 def write_pfm(path: PathLike, values: NDArray[np.floating]) -> None:
     """Write [H, W] or [H, W, 3] as a little-endian portable float map without changing the values."""
     write_bytes(path, encode_pfm(values))
 
 
 def decode_pfm(data: bytes, name: str) -> FloatMap:
-    """Decode a portable float map of either byte order; error messages call it `name`."""
+    """Decode a portable float map of either byte order; error messages call it `name`.
+
+    Returns:
+        [H, W] or [H, W, 3], top row first.
+    """
     header = re.match(rb"(PF|Pf)\s+(\d+)\s+(\d+)\s+([-+.\deE]+)[ \t]*\r?\n", data[:200])
     if header is None:
         raise ReadError(f"{name} is not a PFM file: expected a header 'Pf', width, height and scale.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from typing import Annotated, cast
 
@@ -19,6 +20,7 @@ from aanet.web.service import MatchRequest, Service
 from aanet.web.workers import stopping
 
 MAX_DISPARITY = 1024  # of a request; memory grows with it
+_WRONG_TOKEN_SECONDS = 0.2
 _METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
 
@@ -44,13 +46,17 @@ def service_of(request: Request) -> Service:
 Current = Annotated[Service, Depends(service_of)]
 
 
-def require_token(
+async def require_token(
     service: Current,
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
 ) -> None:
-    """Refuse who does not know the token; takes as long for a wrong one as for the right one."""
-    token = service.settings.token or ""
-    if given is None or not hmac.compare_digest(given.credentials.encode(), token.encode()):
+    """Refuse a request without the token; wrong tokens are answered slowly, one after the other."""
+    token = (service.settings.token or "").encode()
+    # The bytes of a header are UTF-8, which the framework decodes as Latin-1.
+    if given is None or not hmac.compare_digest(given.credentials.encode("latin-1"), token):
+        if given is not None:
+            async with service.wrong_token:
+                await asyncio.sleep(_WRONG_TOKEN_SECONDS)
         message = "This server wants a token (Authorization: Bearer …)."
         raise ServiceError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 

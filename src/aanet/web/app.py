@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from fastapi import Depends, FastAPI
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from aanet.version import __version__
 from aanet.web import documentation
 from aanet.web.api import api, metrics, probes, require_token
 from aanet.web.errors import add_error_handlers
-from aanet.web.limits import SafeHeaders, UploadLimit
+from aanet.web.limits import Gate, UploadLimit
 from aanet.web.page import add_page
 from aanet.web.service import Service
 from aanet.web.settings import Settings
 
 API_PREFIX = "/api/v1"
-_LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -30,7 +28,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,  # FastAPI's documentation pages load scripts from other servers
         redoc_url=None,
     )
-    app.state.service = Service(settings)
+    app.state.service = service = Service(settings)
     guard = [Depends(require_token)] if settings.token else []
     refusals = documentation.problems(401) if settings.token else {}
     app.include_router(api, prefix=API_PREFIX, dependencies=guard, responses=refusals)
@@ -40,7 +38,5 @@ def create_app(settings: Settings) -> FastAPI:
     add_page(app)
     add_error_handlers(app)
     app.add_middleware(UploadLimit, max_bytes=settings.max_upload_bytes)
-    if settings.local:  # protects against DNS rebinding
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL_HOSTS)
-    app.add_middleware(SafeHeaders)
+    app.add_middleware(Gate, metrics=service.metrics, local=settings.local)
     return app

@@ -147,6 +147,11 @@ _PROBLEMS = {
         "unauthorized",
         "This server requires a token (Authorization: Bearer …).",
     ),
+    403: (
+        "The request comes from a page of another site.",
+        "foreign_origin",
+        "This server does not accept requests from the pages of other sites.",
+    ),
     408: ("The upload took too long.", "too_slow", "The upload took longer than 120 seconds."),
     413: (
         "Too many bytes or pixels.",
@@ -195,4 +200,4 @@ def responses() -> dict[int | str, dict[str, Any]]:
         "headers": _ANSWER_HEADERS,
         "content": content,
     }
-    return {200: success, **problems(400, 408, 413, 415, 422, 500, 503)}
+    return {200: success, **problems(400, 403, 408, 413, 415, 422, 500, 503)}

@@ -23,6 +23,7 @@ class ServiceError(Exception):
     def __init__(
         self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
     ) -> None:
+        message = message.encode("utf-8", "replace").decode()  # a file may contain surrogates
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
         self.headers = dict(headers or {})
@@ -75,8 +76,3 @@ def add_error_handlers(app: FastAPI) -> None:
         name = first["loc"][-1]
         reason = str(first["msg"]).replace("Input", "it", 1)
         return unusable("wrong_parameter", f"The parameter {name} has an invalid value: {reason}.").response()
-
-    @app.exception_handler(Exception)
-    async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return internal().response()

@@ -1,18 +1,24 @@
-"""Middleware: the limit of the request size, and security headers of responses."""
+"""Middleware: the limit of the request size, refusals by headers, and what all responses have in common."""
 
 from __future__ import annotations
 
-import asyncio
+import logging
+from urllib.parse import SplitResult, urlsplit
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aanet.web.errors import ServiceError
+from aanet.web.errors import ServiceError, internal
+from aanet.web.metrics import Metrics
 from aanet.web.settings import MEGABYTE
 
-_DRAIN_SECONDS = 10.0  # time limit for reading the rest of a refused upload
+log = logging.getLogger("aanet.web")
 
-# Scripts, styles and images are loaded from this server only.
-_HEADERS = (
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+# Scripts, styles and images are loaded from this server only, and other sites cannot embed its files.
+SECURITY_HEADERS = (
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -20,33 +26,94 @@ _HEADERS = (
     ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
 
 
-class SafeHeaders:
-    """Adds headers that keep a browser from contacting other servers and from caching results."""
+class Gate:
+    """The outermost middleware: refuses foreign requests and completes every response.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Every response, also that to an unexpected error, is counted and has headers that keep a browser from
+    contacting other servers and from caching results.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, local: bool) -> None:
         self._app = app
+        self._metrics = metrics
+        self._local = local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method, started = scope["method"], False
 
-        async def with_headers(message: Message) -> None:
+        async def complete(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
+                self._metrics.count(method, message["status"])
                 present = {name for name, _ in message["headers"]}
-                message["headers"] += [header for header in _HEADERS if header[0] not in present]
+                added = [header for header in SECURITY_HEADERS if header[0] not in present]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
+        try:
+            scope = _with_plain_path(scope)
+            self._refuse_foreign(scope)
+            if method == "HEAD":  # the server omits the body
+                scope["method"] = "GET"
+            await self._app(scope, receive, complete)
+        except ServiceError as error:
+            await error.response()(scope, receive, complete)
+        except Exception:
+            log.exception("%s %s failed", method, scope["path"])
+            if started:
+                raise
+            await internal().response()(scope, receive, complete)
+
+    def _refuse_foreign(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if self._local and _split(f"//{host}").hostname not in _LOCAL_HOSTS:  # against DNS rebinding
+            message = "This server accepts requests only under the names of this machine, such as 127.0.0.1."
+            raise ServiceError(400, "wrong_host", message)
+        # Forms on the pages of other sites can be sent anywhere.
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        if site is not None:
+            foreign = site not in ("same-origin", "none")
+        else:
+            foreign = origin is not None and _split(origin).netloc.lower() != host.lower()
+        if foreign and scope["method"] not in _SAFE_METHODS:
+            message = "This server does not accept requests from the pages of other sites."
+            raise ServiceError(403, "foreign_origin", message)
+
+
+def _with_plain_path(scope: Scope) -> Scope:
+    """Return a copy of the scope; a whole URL in the request line is reduced to its path."""
+    path = scope["path"]
+    if not path.startswith(("http://", "https://")):
+        return dict(scope)
+    url = _split(path)
+    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    host = (b"host", url.netloc.encode("utf-8", "replace"))  # which takes precedence over the header
+    plain = url.path or "/"
+    return {**scope, "path": plain, "raw_path": plain.encode("utf-8", "replace"), "headers": [host, *headers]}
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 class UploadLimit:
     """Responds with 413 to a request that is too large, with or without a Content-Length header.
 
-    A refused upload is read to its end (up to the same limit again) and discarded before the response is
-    sent, because many clients, including browsers, read the response only after they have sent everything.
+    The rest of a refused upload is discarded by the server after the response.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
@@ -55,53 +122,19 @@ class UploadLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        body = _Body(receive, self._max_bytes)
-
-        async def after_body(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                await body.discard()
-            await send(message)
-
-        if _content_length(scope) > self._max_bytes:
-            await _too_large(self._max_bytes).response()(scope, receive, after_body)
-        else:
-            await self._app(scope, body.receive, after_body)
-
-
-class _Body:
-    """Counts the received bytes of a request body."""
-
-    def __init__(self, receive: Receive, max_bytes: int) -> None:
-        self._receive = receive
-        self._max_bytes = max_bytes
-        self._received = 0
-        self._ended = False
-
-    async def receive(self) -> Message:
-        message = await self._next()
-        if self._received > self._max_bytes:
+        if scope["type"] == "http" and _content_length(scope) > self._max_bytes:
             raise _too_large(self._max_bytes)
-        return message
+        received = 0
 
-    async def discard(self) -> None:
-        async def drain() -> None:
-            limit = self._received + self._max_bytes
-            while not self._ended and self._received <= limit:
-                await self._next()
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_bytes:
+                raise _too_large(self._max_bytes)
+            return message
 
-        try:
-            await asyncio.wait_for(drain(), _DRAIN_SECONDS)
-        except asyncio.TimeoutError:
-            return
-
-    async def _next(self) -> Message:
-        message = await self._receive()
-        self._received += len(message.get("body", b""))
-        self._ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
-        return message
+        await self._app(scope, counted, send)
 
 
 def _content_length(scope: Scope) -> int:

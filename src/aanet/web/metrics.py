@@ -10,6 +10,8 @@ from prometheus_client.registry import Collector
 
 from aanet.web.models import ServedModel
 
+DISCONNECTED = 499  # the status of a response that nobody receives
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")  # clients can invent others
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
@@ -18,8 +20,11 @@ class Metrics:
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._registry = CollectorRegistry()
-        self.responses = Counter(
-            "aanet_responses", "Responses to POST /disparity.", ["status"], registry=self._registry
+        self._responses = Counter(
+            "aanet_responses",
+            "Responses by method and status; the method of an invalid request is empty.",
+            ["method", "status"],
+            registry=self._registry,
         )
         self.disconnects = Counter(
             "aanet_client_disconnects",
@@ -35,6 +40,11 @@ class Metrics:
         )
         self._registry.register(_Queues(models))
         ProcessCollector(registry=self._registry)
+
+    def count(self, method: str, status: int) -> None:
+        """Count a response."""
+        if status != DISCONNECTED:
+            self._responses.labels(method if method in _METHODS else "", status).inc()
 
     def text(self) -> bytes:
         """Return the metrics in the text exposition format."""

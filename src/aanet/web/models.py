@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,8 @@ from aanet.web.workers import Worker
 log = logging.getLogger("aanet.web")
 
 OPEN_RANGES = 2  # matchers kept open per model: its default search range and the last other one requested
-_LATEST_WEIGHT = 0.3  # of the latest run in the running mean of the speed
+MAX_RETRY_AFTER = 60  # seconds
+_LATEST_WEIGHT = 0.3  # of the latest run in the running means
 
 
 class ServedModel:
@@ -28,6 +30,7 @@ class ServedModel:
         self.name = name
         self.worker = Worker(queue)
         self.seconds_per_megapixel: float | None = None
+        self._seconds_per_turn: float | None = None
         self._source = source
         self._open: OrderedDict[int | None, StereoMatcher] = OrderedDict()
 
@@ -71,11 +74,22 @@ class ServedModel:
         message = f"The matcher {self.name} cannot be opened; see the server's log."
         return ServiceError(503, "not_available", message, {"Retry-After": "60"})
 
-    def update_speed(self, seconds: float, pixels: int) -> None:
-        """Update the running mean of the speed, from which clients estimate progress."""
-        latest = 1e6 * seconds / max(pixels, 1)
-        before = latest if self.seconds_per_megapixel is None else self.seconds_per_megapixel
-        self.seconds_per_megapixel = (1 - _LATEST_WEIGHT) * before + _LATEST_WEIGHT * latest
+    @property
+    def retry_after(self) -> int:
+        """Estimated seconds until the requests that have a slot are finished."""
+        estimate = self.worker.taken * (self._seconds_per_turn or 1.0)
+        return min(max(math.ceil(estimate), 1), MAX_RETRY_AFTER)
+
+    def update_speed(self, seconds: float, pixels: int, seconds_of_turn: float) -> None:
+        """Update the running means, from which clients estimate progress and the server `retry_after`.
+
+        Args:
+            seconds: Matching time.
+            pixels: Number of pixels that were matched.
+            seconds_of_turn: Time in the thread, with decoding and encoding.
+        """
+        self.seconds_per_megapixel = _mean(self.seconds_per_megapixel, 1e6 * seconds / max(pixels, 1))
+        self._seconds_per_turn = _mean(self._seconds_per_turn, seconds_of_turn)
 
 
 class Catalog:
@@ -113,6 +127,10 @@ class Catalog:
         """Finish running requests and refuse all others."""
         for model in self:
             model.worker.close()
+
+
+def _mean(before: float | None, latest: float) -> float:
+    return latest if before is None else (1 - _LATEST_WEIGHT) * before + _LATEST_WEIGHT * latest
 
 
 def default_models() -> tuple[str, ...]:

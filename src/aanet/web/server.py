@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ import uvicorn
 
 from aanet.errors import InputError
 from aanet.web.app import create_app
+from aanet.web.protocol import LimitedProtocol
 from aanet.web.service import Service
 from aanet.web.settings import Settings
 
@@ -27,17 +29,24 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
     app = create_app(settings)
     listening = _listen(host, port)
     bound = listening.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
     config = uvicorn.Config(
         app,
+        http=LimitedProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=int(settings.timeout) + 5,
     )
-    server = _Server(config, app.state.service, lambda: announce(f"http://{shown}:{bound}/"))
+    server = _Server(config, app.state.service, lambda: announce(url_of(host, bound)))
     server.run(sockets=[listening])
+
+
+def url_of(host: str, port: int) -> str:
+    """Return a URL that a browser on this machine can open."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{reachable}]:{port}/" if ":" in reachable else f"http://{reachable}:{port}/"
 
 
 class _Server(uvicorn.Server):
@@ -51,6 +60,10 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
         await super().startup(sockets)
+        # A closed terminal stops the server as SIGTERM does, unless it was started with nohup.
+        hangup = getattr(signal, "SIGHUP", None)  # not on Windows
+        if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+            signal.signal(hangup, self.handle_exit)
         self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,16 +16,18 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from aanet.errors import AanetError
+from aanet.inference.tiling import Tile, bytes_per_pixel, tile_for
+from aanet.matcher import StereoMatcher
 from aanet.web.errors import ServiceError, busy, refused
 from aanet.web.formats import Encoded, encode, require_possible
-from aanet.web.metrics import Metrics
-from aanet.web.models import Catalog, ServedModel
+from aanet.web.forms import read_form
+from aanet.web.metrics import DISCONNECTED, Metrics
+from aanet.web.models import MAX_RETRY_AFTER, Catalog, ServedModel
 from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
-from aanet.web.uploads import UploadedPair, read_pair
+from aanet.web.uploads import PARTS, UploadedPair, read_pair, require_side
 from aanet.web.workers import Slot, stopping
 
-_MAX_RETRY_AFTER = 60  # seconds
 _Done = tuple[Encoded, dict[str, str]]  # body and headers of a response
 
 
@@ -46,6 +49,9 @@ class Service:
         self.catalog = Catalog(settings)
         self.metrics = Metrics(self.catalog)
         self.stopping = False
+        self.wrong_token = asyncio.Lock()  # held while a wrong token is answered
+        # Not the thread of a matcher, so that a wrong upload is refused before its turn.
+        self._reader = ThreadPoolExecutor(1, "uploads")
 
     def stop(self) -> None:
         """Finish running requests and refuse all others."""
@@ -57,38 +63,44 @@ class Service:
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         try:
             with ExitStack() as held:
-                slot = held.enter_context(model.worker.slot(_retry_after(model)))
+                slot = held.enter_context(model.worker.slot(model.retry_after))
                 pair = await self._upload(request, deadline)
                 self._check_limits(pair, match_request)
                 work = partial(_match, model, pair, match_request, self, time.perf_counter())
-                encoded, headers = await self._wait(request, slot, work, deadline)
-                self.metrics.responses.labels(200).inc()
+                encoded, headers = await self._wait(request, slot, work, deadline, model)
                 return MatchResponse(encoded, headers, deadline, held.pop_all())
-        except ServiceError as error:
-            self.metrics.responses.labels(error.status).inc()
-            raise
         except ClientDisconnect:
             self.metrics.disconnects.inc()
             # Never delivered, because the connection is closed.
-            raise ServiceError(499, "disconnected", "The client disconnected.") from None
+            raise ServiceError(DISCONNECTED, "disconnected", "The client disconnected.") from None
 
     async def _upload(self, request: Request, deadline: float) -> UploadedPair:
         remaining = deadline - asyncio.get_running_loop().time()
+
+        async def read() -> UploadedPair:
+            parts = await read_form(request, PARTS)
+            check = partial(read_pair, parts, self.settings.max_pixels)
+            return await asyncio.get_running_loop().run_in_executor(self._reader, check)
+
         try:
-            return await asyncio.wait_for(read_pair(request, self.settings.max_pixels), remaining)
+            return await asyncio.wait_for(read(), remaining)
         except asyncio.TimeoutError:
             message = f"The upload took longer than {self.settings.timeout:g} seconds."
             raise ServiceError(408, "too_slow", message) from None
 
     def _check_limits(self, pair: UploadedPair, match_request: MatchRequest) -> None:
         require_possible(match_request.format, pair.calibration is not None, match_request.check)
-        pixels = pair.width * pair.height * (match_request.scale or 1.0) ** 2
+        scale = match_request.scale or 1.0
+        require_side(max(pair.width, pair.height) * scale)
+        pixels = pair.width * pair.height * scale**2
         if pixels > self.settings.max_pixels:
             limit = f"{self.settings.max_pixels / 1e6:g}"
             message = f"At that scale the images have {pixels / 1e6:.1f} megapixels; the limit is {limit}."
             raise ServiceError(413, "too_many_pixels", message)
 
-    async def _wait(self, request: Request, slot: Slot, work: partial[_Done], deadline: float) -> _Done:
+    async def _wait(
+        self, request: Request, slot: Slot, work: partial[_Done], deadline: float, model: ServedModel
+    ) -> _Done:
         """Wait for the result, a disconnect of the client, or the deadline."""
         task = slot.submit(work)
         disconnect = asyncio.create_task(_wait_for_disconnect(request))
@@ -101,12 +113,23 @@ class Service:
             disconnect.cancel()
         if task in done:
             if task.cancelled():
-                raise stopping(_MAX_RETRY_AFTER)
+                raise stopping(MAX_RETRY_AFTER)
             return task.result()
         if disconnect in done:
             raise ClientDisconnect
         message = f"No result within {self.settings.timeout:g} seconds; retry later or at scale=0.5."
-        raise busy("timeout", message, _MAX_RETRY_AFTER)
+        raise busy("timeout", message, model.retry_after)
+
+
+def require_memory(matcher: StereoMatcher, width: float, height: float) -> None:
+    """Refuse a pair for which even the smallest tile needs more memory than is free."""
+    spec, available = matcher.spec, matcher.engine.available_memory()
+    sides = spec.sizes.round_up(math.ceil(height)), spec.sizes.round_up(math.ceil(width))
+    tile = tile_for(spec, *sides, available) or Tile(*sides)
+    needed = tile.height * tile.width * bytes_per_pixel(spec, tile.width)
+    if needed > available:
+        message = f"Images of this size need about {needed / 1e9:.1f} GB of memory, which is not free."
+        raise ServiceError(413, "too_much_memory", message)
 
 
 def affordable_scale(recommended: float, pixels: int, max_pixels: int) -> float:
@@ -131,6 +154,7 @@ def _match(
         times.append(time.perf_counter())
         recommended = matcher.spec.hints.scale_for(pair.width)
         scale = request.scale or affordable_scale(recommended, pixels, service.settings.max_pixels)
+        require_memory(matcher, pair.width * scale, pair.height * scale)
         result = matcher(left, right, calibration=pair.calibration, scale=scale, check=request.check)
     except AanetError as error:
         raise refused("cannot_match", error) from None
@@ -138,7 +162,7 @@ def _match(
     encoded = encode(result, request.format)
     times.append(time.perf_counter())
     service.metrics.match_seconds.labels(model.name).observe(result.seconds)
-    model.update_speed(result.seconds, round(pixels * scale**2) * (1 + request.check))
+    model.update_speed(result.seconds, round(pixels * scale**2) * (1 + request.check), times[-1] - times[1])
     spans = [1000 * (after - before) for before, after in pairwise(times)]
     names = ("queue", "decode", "match", "encode")
     return encoded, {
@@ -148,9 +172,3 @@ def _match(
         "Aanet-Camera": json.dumps(None if result.camera is None else asdict(result.camera)),
         "Server-Timing": ", ".join(f"{n};dur={span:.1f}" for n, span in zip(names, spans, strict=True)),
     }
-
-
-def _retry_after(model: ServedModel) -> int:
-    """Estimate the seconds until a slot is free, assuming one megapixel per request in the queue."""
-    estimate = model.worker.taken * (model.seconds_per_megapixel or 1.0)
-    return min(max(math.ceil(estimate), 1), _MAX_RETRY_AFTER)

@@ -7,9 +7,6 @@ import warnings
 from dataclasses import dataclass
 
 import PIL.Image
-from fastapi import Request
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 
 from aanet.errors import AanetError, ReadError
 from aanet.geometry.calibration import parse_calibration
@@ -18,8 +15,11 @@ from aanet.io.images import AnyImage, decode_image
 from aanet.web.errors import ServiceError, refused, unusable
 
 IMAGE_KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "PPM")
+PARTS = ("left", "right", "calib")
+MAX_SIDE = 16_384  # pixels; some buffers of the matchers grow with the width alone
 MAX_CALIBRATION_BYTES = 256_000
-_PARTS = {"left": "left image", "right": "right image", "calib": "calibration"}
+_MAX_HEADER_BYTES = 1_000_000  # that are read to find the size of an image
+_MAX_HEADER_READS = 10_000  # a chunk of a PNG takes three, a segment of a JPEG two or three
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,13 @@ class UploadedPair:
         return left, right
 
 
-async def read_pair(request: Request, max_pixels: int) -> UploadedPair:
-    """Read the multipart form of a request."""
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        message = "Send the images as multipart/form-data with the parts left and right."
-        raise ServiceError(415, "not_multipart", message)
-    try:
-        async with request.form(max_files=len(_PARTS), max_fields=0) as form:
-            parts = {name: await _content(name, value) for name, value in form.multi_items()}
-    except HTTPException as error:  # raised by Starlette for a form that it cannot parse
-        message = f"The multipart form cannot be read: {str(error.detail).rstrip('.').lower()}."
-        raise ServiceError(400, "damaged_form", message) from None
+def read_pair(parts: dict[str, bytes], max_pixels: int) -> UploadedPair:
+    """Check the parts of a form; takes too long for the event loop if a file is hostile."""
     missing = [name for name in ("left", "right") if not parts.get(name)]
     if missing:
         raise unusable("missing_image", f"The form has no file in the part {' and '.join(missing)}.")
-    size = _size("left", parts["left"], max_pixels)
-    if size != _size("right", parts["right"], max_pixels):
-        other = _size("right", parts["right"], max_pixels)
+    size, other = (_size(side, parts[side], max_pixels) for side in ("left", "right"))
+    if size != other:
         raise unusable(
             "different_sizes",
             f"The left image has {size[0]}×{size[1]} pixels and the right {other[0]}×{other[1]}; both images "
@@ -72,12 +62,24 @@ async def read_pair(request: Request, max_pixels: int) -> UploadedPair:
     return UploadedPair(parts["left"], parts["right"], *size, calibration)
 
 
-async def _content(name: str, value: UploadFile | str) -> bytes:
-    if name not in _PARTS:
-        raise unusable("unknown_part", f"The form has a part other than {', '.join(_PARTS)}.")
-    if isinstance(value, str):
-        raise unusable("not_a_file", f"The part {name} must be a file (with a filename), not text.")
-    return await value.read()
+class _Header(io.BytesIO):
+    """The bytes of an image, of which a limited number can be read, in a limited number of steps.
+
+    Reading all the rest at once, as the decoder of WebP does, is one step and costs nothing.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self._bytes = self._reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """See `io.BytesIO`."""
+        data = super().read(size)
+        self._reads += 1
+        self._bytes += 0 if size is None or size < 0 else len(data)
+        if self._bytes > _MAX_HEADER_BYTES or self._reads > _MAX_HEADER_READS:
+            raise ValueError("no image size at the beginning")
+        return data
 
 
 def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
@@ -85,7 +87,7 @@ def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
-            with PIL.Image.open(io.BytesIO(data), formats=IMAGE_KINDS) as header:
+            with PIL.Image.open(_Header(data), formats=IMAGE_KINDS) as header:
                 width, height = header.size
     except (PIL.Image.DecompressionBombWarning, PIL.Image.DecompressionBombError):
         raise _too_large(side, max_pixels) from None
@@ -97,7 +99,15 @@ def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
         raise _too_large(side, max_pixels)
     if not width or not height:
         raise unusable("damaged_image", f"The {side} image has no pixels.")
+    require_side(max(width, height))
     return width, height
+
+
+def require_side(pixels: float) -> None:
+    """Refuse images with a side that is too long, at the scale at which they are matched."""
+    if pixels > MAX_SIDE:
+        message = f"A side of the images has {pixels:.0f} pixels; the limit is {MAX_SIDE}."
+        raise ServiceError(413, "too_many_pixels", message)
 
 
 def _too_large(side: str, max_pixels: int) -> ServiceError:

@@ -28,10 +28,21 @@ export function setToken(value) {
   sessionStorage.setItem("token", value);
 }
 
-const authorization = () => (token ? { Authorization: `Bearer ${token}` } : {});
+/** A header has bytes, which JavaScript writes as Latin-1: here those of UTF-8. */
+const bytesOf = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+const authorization = () => (token ? { Authorization: `Bearer ${bytesOf(token)}` } : {});
+const unreachable = () => new ApiError(0, "unreachable", "The server does not answer.");
+
+async function get(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw unreachable();
+  }
+}
 
 export async function listModels() {
-  const response = await fetch(`${API}/models`, { headers: authorization() });
+  const response = await get(`${API}/models`, { headers: authorization() });
   const content = await response.json();
   if (!response.ok) throw new ApiError(response.status, content.code, content.message);
   return content;
@@ -39,13 +50,13 @@ export async function listModels() {
 
 /** A file of the example pair. */
 export async function exampleFile(name) {
-  const response = await fetch(`/page/motorcycle/${name}`);
+  const response = await get(`/page/motorcycle/${name}`);
   if (!response.ok) throw new ApiError(response.status, "example", "The example pair is not available.");
   return new File([await response.blob()], name);
 }
 
 export async function colors() {
-  return (await fetch("/page/colors.json")).json();
+  return (await get("/page/colors.json")).json();
 }
 
 /**
@@ -61,7 +72,7 @@ export function match(files, query, signal, onSent) {
   for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
   request.upload.onprogress = (event) => onSent(event.loaded / event.total);
   return new Promise((resolve, reject) => {
-    request.onerror = () => reject(new ApiError(0, "unreachable", "The server does not respond."));
+    request.onerror = () => reject(unreachable());
     request.onabort = () => reject(new ApiError(0, "cancelled", "Cancelled."));
     request.onload = () => {
       if (request.status !== 200) reject(readProblem(request));

@@ -9,7 +9,8 @@ import { Progress } from "./progress.js";
 import { startTheme } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { models: [], result: null, range: null, sgbm: null, sent: null, abort: null };
+const state = { models: [], result: null, range: null, sgbm: null, sent: null, abort: null, ramp: null, retry: null };
+const RETRY_MS = 2000;
 const pair = new PairForm(() => ready());
 const picture = new Picture();
 const progress = new Progress();
@@ -26,6 +27,7 @@ function ready() {
 function fail(error) {
   $("error").textContent = error.message;
   $("error").hidden = false;
+  if (error.code === "unreachable") reconnect();
   if (error.status === 401) {
     $("token-field").hidden = false;
     $("token").focus();
@@ -36,12 +38,22 @@ async function start() {
   startTheme($("theme"), () => cloud.draw());
   if (!cloud.gl) $("count").textContent = "This browser has no WebGL and cannot show points; the PLY file can still be downloaded.";
   $("token").value = api.takeToken();
-  setRamp(await api.colors());
   await loadModels();
 }
 
+/** Try again until the server answers, then remove the message that it does not. */
+function reconnect() {
+  clearTimeout(state.retry);
+  const shown = $("error").textContent;
+  state.retry = setTimeout(async () => {
+    if (await loadModels() && $("error").textContent === shown) $("error").hidden = true;
+  }, RETRY_MS);
+}
+
+/** Load what the server offers; returns whether it answered. */
 async function loadModels() {
   try {
+    if (!state.ramp) setRamp(state.ramp = await api.colors());
     const { models } = await api.listModels();
     state.models = models;
     const chosen = $("model").value;
@@ -50,8 +62,10 @@ async function loadModels() {
       return new Option(words, model.name, model.default, chosen ? model.name === chosen : model.default);
     }));
     $("token-field").hidden = true;
+    return true;
   } catch (error) {
     fail(error);
+    return false;
   }
 }
 
