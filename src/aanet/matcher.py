@@ -21,7 +21,7 @@ from aanet.inference.options import MatchOptions, ParsedTile
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
 from aanet.inference.postprocess import postprocess
-from aanet.inference.spec import Engine, Maps, NetworkSpec
+from aanet.inference.spec import MAX_DISPARITY, Engine, Maps, NetworkSpec
 from aanet.inference.tiling import bytes_per_pixel, match_in_tiles, tile_for
 from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
 from aanet.result import StereoResult
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Source = AnyImage | str | os.PathLike[str]
 AnyCalibration = Calibration | StereoCamera | str | os.PathLike[str]
 
+_MAX_THREADS = 1024
 OCCLUSION_THRESHOLD = 1.0  # largest difference in pixels of the left and right disparity of a visible point
 RANGE_END_SHARE = 0.02  # share of the pixels at the end of the range above which it is too short
 
@@ -63,7 +64,7 @@ class StereoMatcher:
 
         Args:
             model: A network with bundled weights (default "aanet"), the name of bundled weights
-                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml, .pt2), a network in
+                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network in
                 memory, or "sgbm".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
                 tests and benchmarks.
@@ -76,9 +77,10 @@ class StereoMatcher:
             device: Device of the engine torch ("cpu", "cuda", …); by default the fastest one.
             threads: Number of CPU threads; by default `OMP_NUM_THREADS`, or one per core.
         """
-        for name, value in (("max_disparity", max_disparity), ("threads", threads)):
-            if value is not None and not (isinstance(value, int | np.integer) and value > 0):
-                raise InputError(f"{name} must be a whole number above 0; got {value!r}.")
+        limits = (("max_disparity", max_disparity, MAX_DISPARITY), ("threads", threads, _MAX_THREADS))
+        for name, value, most in limits:
+            if value is not None and not (isinstance(value, int | np.integer) and 1 <= value <= most):
+                raise InputError(f"{name} must be a whole number from 1 to {most}; got {value!r}.")
         self.engine: Engine = open_engine(
             model,
             weights=weights,

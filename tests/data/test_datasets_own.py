@@ -72,10 +72,16 @@ def test_csv_with_two_columns_is_enough(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "part"),
     [
-        (("left,rigth", "l.png,r.png"), "expected the columns left, right"),
-        (("left,right,depth", "l.png,r.png,d.png"), "expected the columns left, right"),
+        (
+            ("left,rigth", "l.png,r.png"),
+            "must name the columns left and right and may name disparity and mask",
+        ),
+        (
+            ("left,right,depth", "l.png,r.png,d.png"),
+            "must name the columns left and right and may name disparity and mask",
+        ),
         (("left,right",), "lists no pairs"),
-        (("left,right", "l.png,"), "line 2: a pair needs"),
+        (("left,right", "l.png,"), "line 2: expected a left and a right file"),
     ],
 )
 def test_bad_csv_is_explained(rows: tuple[str, ...], part: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import openvino
 import platformdirs
 import pytest
 
@@ -53,11 +54,27 @@ def test_what_was_not_used_for_longest_makes_room(folder, monkeypatch):
     assert {path.name for path in (folder / "openvino").iterdir()} == {"first", "third", "new"}
 
 
-@pytest.mark.parametrize("damage", ["model.bin", "model.xml", "spec.json"])
-def test_a_damaged_entry_counts_as_absent_and_is_replaced(folder, damage):
+DAMAGES = {
+    "truncated": lambda content: content[:-3],
+    "bit flip": lambda content: bytes([content[0] ^ 1]) + content[1:],
+    "replaced": lambda content: bytes(len(content)),
+    "nested": lambda _: b"[" * 100_000,
+    "empty": lambda _: b"",
+    "other digits": lambda content: content.replace(b"24", b"25").replace(b"o", b"u"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["model.bin", "model.xml", "spec.json"])
+def test_a_damaged_entry_counts_as_absent_and_is_replaced(folder, caplog, name, damage):
     cache.store("key", write)
-    (folder / "openvino" / "key" / damage).write_bytes(b"{")
+    file = folder / "openvino" / "key" / name
+    changed = DAMAGES[damage](file.read_bytes())
+    if changed == file.read_bytes():
+        pytest.skip("this leaves the file as it is")
+    file.write_bytes(changed)
     assert cache.load("key") is None
+    assert "is damaged; it is converted again" in caplog.text
     assert cache.store("key", write) is not None
     assert (folder / "openvino" / "key" / "model.bin").read_bytes() == b"weights"
 
@@ -83,6 +100,17 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkey
     with caplog.at_level(logging.WARNING):
         engine = OpenVINOEngine.from_weights(path)
     assert "The converted network is not kept" in caplog.text
+    image = np.zeros((1, 3, 16, 16), np.float32)
+    assert engine(image, image)[0].shape == (1, 16, 16)
+
+
+def test_what_openvino_cannot_read_is_converted_again(tmp_path, monkeypatch, caplog, converted):
+    monkeypatch.setattr("aanet.engines.openvino.conversion.to_openvino", lambda _network: converted.model)
+    path = tmp_path / "w.safetensors"
+    checkpoint.save(converted.network, path)
+    cache.store(cache.key_of(path, None, f"openvino {openvino.__version__}"), write)
+    engine = OpenVINOEngine.from_weights(path, precision="float32")
+    assert "cannot read the converted network" in caplog.text
     image = np.zeros((1, 3, 16, 16), np.float32)
     assert engine(image, image)[0].shape == (1, 16, 16)
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import io
+import random
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +21,10 @@ from aanet.engines.exported import FixedSizeEngine, open_exported
 from aanet.engines.factory import open_engine
 from aanet.errors import AanetError, ReadError, UnsupportedError
 from aanet.export.recording import quiet_exporters
-from aanet.inference.description import SECTION, Description
+from aanet.inference.description import SECTION, WEIGHTS_DIGEST, Description
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import Maps, NetworkSpec
+from helpers.mutation import mutate
 
 DESCRIPTION = Description(NetworkSpec("aanet", 48, 800, True, 3, SizeRule(12, 24)), "random", None, "native")
 
@@ -40,9 +46,13 @@ def small_onnx(path: Path, described: bool = True, opset: int = 19) -> Path:
 
 def small_openvino(path: Path, described: bool = True) -> Path:
     images = opset13.parameter([1, 3], np.float32)
-    model = openvino.Model([opset13.relu(images)], [images], "small")
+    shifted = opset13.add(images, opset13.constant(np.arange(3, dtype=np.float32)))
+    model = openvino.Model([opset13.relu(shifted)], [images], "small")
     for key, value in DESCRIPTION.properties().items() if described else ():
         model.set_rt_info(value, [SECTION, key])
+    openvino.save_model(model, path)
+    digest = hashlib.sha256(path.with_suffix(".bin").read_bytes()).hexdigest()
+    model.set_rt_info(digest, [SECTION, WEIGHTS_DIGEST])
     openvino.save_model(model, path)
     return path
 
@@ -62,7 +72,7 @@ def test_a_runtime_that_does_not_know_the_opset_names_the_other_mode(tmp_path: P
         open_engine(path)
 
 
-@pytest.mark.parametrize("suffix", [".onnx", ".xml", ".pt2"])
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
 def test_a_damaged_file_is_a_sentence(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"model{suffix}"
     whole = small_openvino(path) if suffix == ".xml" else small_onnx(tmp_path / "whole.onnx")
@@ -72,21 +82,72 @@ def test_a_damaged_file_is_a_sentence(suffix: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_mutated_files_raise_no_other_error(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model{suffix}"
+    whole = (small_onnx(path) if suffix == ".onnx" else small_openvino(path)).read_bytes()
+    rng, image, refused = random.Random(0), np.zeros((1, 3, 24, 24), np.float32), 0
+    for _ in range(100):
+        path.write_bytes(mutate(whole, rng))
+        try:
+            open_exported(path)(image, image)
+        except AanetError as error:
+            refused += "\n" not in str(error)
+    assert refused == 100  # the network in the file takes no pair of images
+
+
 def test_a_file_of_something_else_is_a_sentence(tmp_path: Path) -> None:
-    doubling = torch.export.export(torch.nn.Identity(), (torch.ones(2),))
-    with quiet_exporters():
-        torch.export.save(doubling, tmp_path / "model.pt2")
     small_onnx(tmp_path / "model.onnx", described=False)
     small_openvino(tmp_path / "model.xml", described=False)
-    for suffix in (".onnx", ".xml", ".pt2"):
+    for suffix in (".onnx", ".xml"):
         with pytest.raises(AanetError, match="does not describe its network"):
             open_engine(tmp_path / f"model{suffix}")
+
+
+class _Creates:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("name", ["model.pt2", "MODEL.PT2", "model.pth"])
+def test_no_code_in_a_program_runs(name: str, tmp_path: Path) -> None:
+    program = torch.export.export(torch.nn.Identity(), (torch.ones(2),))
+    with quiet_exporters():
+        torch.export.save(program, tmp_path / "whole.pt2")
+    inputs = io.BytesIO()
+    torch.save((_Creates(tmp_path / "created"),), inputs)
+    path = tmp_path / name
+    with zipfile.ZipFile(tmp_path / "whole.pt2") as whole, zipfile.ZipFile(path, "w") as crafted:
+        for member in whole.namelist():
+            hostile = "sample_inputs" in member
+            crafted.writestr(member, inputs.getvalue() if hostile else whole.read(member))
+    with contextlib.suppress(Exception), quiet_exporters():
+        torch.export.load(path)
+    assert (tmp_path / "created").exists()  # the file is a working attack on torch itself
+    (tmp_path / "created").unlink()
+    for options in ({"model": path}, {"weights": path}):
+        with pytest.raises(AanetError, match=name):
+            open_engine(**options)
+    assert not (tmp_path / "created").exists()
 
 
 def test_openvino_misses_its_weights(tmp_path: Path) -> None:
     path = small_openvino(tmp_path / "model.xml")
     path.with_suffix(".bin").unlink()
     with pytest.raises(ReadError, match=r"model\.bin does not exist"):
+        open_engine(path)
+
+
+def test_openvino_gets_the_weights_of_another_export(tmp_path: Path) -> None:
+    path = small_openvino(tmp_path / "model.xml")
+    assert open_exported(path).spec == DESCRIPTION.spec
+    path.with_suffix(".bin").write_bytes(b"\x01" + path.with_suffix(".bin").read_bytes()[1:])
+    with pytest.raises(ReadError, match=r"model\.bin is damaged"):
         open_engine(path)
 
 

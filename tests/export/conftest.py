@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aanet.export.exporting import export_network
+from aanet.export.torch_export import ProgramEngine
 from aanet.matcher import StereoMatcher
 from helpers.exported_networks import Exported
 from helpers.small_networks import build_small
@@ -16,4 +17,6 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     network = build_small("stereonet_aa", randomize=True)
     path = tmp_path_factory.mktemp("exported") / f"model{request.param}"
     report = export_network(network, path, weights="sha256:0123")
-    return Exported(network, report, StereoMatcher(path))
+    own = path.suffix == ".pt2"  # not opened by StereoMatcher
+    matcher = StereoMatcher.with_engine(ProgramEngine(path)) if own else StereoMatcher(path)
+    return Exported(network, report, matcher)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import struct
+import zlib
 from pathlib import Path
 
 import cv2
@@ -8,7 +10,16 @@ import numpy as np
 import pytest
 
 from aanet.errors import AanetError
-from aanet.io.images import as_rgb8, as_rgb_float, encode_image, read_image, write_image
+from aanet.io.headers import image_size
+from aanet.io.images import (
+    IMAGE_SUFFIXES,
+    as_rgb8,
+    as_rgb_float,
+    decode_image,
+    encode_image,
+    read_image,
+    write_image,
+)
 
 RNG = np.random.default_rng(7)
 
@@ -127,3 +138,66 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         write_image(tmp_path / "a.png", image + 1)
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
     np.testing.assert_array_equal(read_image(tmp_path / "a.png"), image)
+
+
+@pytest.mark.parametrize("suffix", IMAGE_SUFFIXES)
+@pytest.mark.parametrize("shape", [(1, 1), (37, 301), (300, 20), (64, 64)])
+def test_the_header_states_the_size(suffix: str, shape: tuple[int, int]) -> None:
+    color = () if suffix == ".pgm" else (3,)
+    data = encode_image(np.zeros((*shape, *color), np.uint8), suffix)
+    assert image_size(data) == shape[::-1]
+    assert decode_image(data, "flat").shape[:2] == shape  # a flat image has the fewest bytes of all
+
+
+def _png_chunk(kind: bytes, payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload)) + kind + payload + struct.pack(">I", zlib.crc32(kind + payload))
+
+
+def _png(width: int, height: int, *middle: bytes) -> bytes:
+    header = _png_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(middle) + _png_chunk(b"IEND", b"")
+
+
+def _jpeg_with_size(width: int, height: int) -> bytes:
+    data = bytearray(encode_image(_smooth_image(), ".jpg"))
+    at = data.find(b"\xff\xc0") + 5
+    data[at : at + 4] = struct.pack(">HH", height, width)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (_jpeg_with_size(2828, 2828), "too few for a JPEG of 2828×2828"),
+        (_jpeg_with_size(60_000, 2), "60000×2 pixels; an image has 1 to 32767"),
+        (_jpeg_with_size(0, 0), "0×0 pixels"),
+        (_png(1_000_000, 8), "1000000×8 pixels"),
+        (_png(30_000, 30_000), "at most 268 megapixels"),
+        (_png(80, 60, _png_chunk(b"tEXt", b"") * 150_000), "damaged"),
+        (b"\xff\xd8" + b"\xff\xe1\x00\x02" * 200_000, "damaged: its header"),
+        (b"\xff\xd8" + b"\xff" * 3_000_000, "damaged: its header"),
+        (b"P6\n#" + b" " * 3_000_000, "damaged: its header"),
+        (b"P6\n" + b"9" * 10_000 + b" 4 255\n", "damaged: its header"),
+        (b"II*\x00\xff\xff\xff\xff", "damaged: its header"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "damaged: its header"),
+    ],
+    ids=lambda value: repr(value[:8]) if isinstance(value, bytes) else "",
+)
+def test_the_size_is_bounded_before_anything_is_decoded(data: bytes, words: str) -> None:
+    with pytest.raises(AanetError, match=words) as error:
+        decode_image(data, "a")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tif", ".webp", ".ppm"])
+def test_mutated_images_are_images_or_our_error(suffix: str) -> None:
+    rng = np.random.default_rng(5)
+    whole = encode_image(_smooth_image(), suffix)
+    for _ in range(40):
+        data = bytearray(whole)
+        for at in rng.integers(0, min(len(data), int(rng.choice([40, 600, len(data)]))), rng.integers(1, 4)):
+            data[at] = rng.integers(0, 256)
+        try:
+            assert decode_image(bytes(data), "a").ndim in (2, 3)
+        except AanetError as error:
+            assert "\n" not in str(error)  # noqa: PT017 - some mutants are images

@@ -92,7 +92,7 @@ def test_it_is_measured() -> None:
 
 @pytest.mark.slow
 def test_it_is_exported_with_its_figures(tmp_path: Path) -> None:
-    target = tmp_path / "toy.pt2"
+    target = tmp_path / "toy.xml"
     command = ("export", "toy", "--random-weights", "--max-disparity", 24, "-o", target)
     with pytest.raises(UnsupportedError, match="toy can only be exported for a fixed image size"):
         run(*command)

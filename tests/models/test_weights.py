@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import pickle
-from collections.abc import Callable
+import random
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from aanet.errors import AanetError, ReadError, UnsupportedError
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint, files
+from helpers.mutation import mutate
 from helpers.small_networks import build_small
 
 
@@ -290,3 +294,72 @@ def test_files_from_before_there_was_a_choice_of_regression_have_soft_argmin(
     older = tmp_path / "older.safetensors"
     safetensors.torch.save_file(state, older, metadata | {"architecture": json.dumps(architecture)})
     assert checkpoint.load(older).architecture.regression == "soft_argmin"
+
+
+def mutated_headers(content: bytes, count: int) -> Iterator[bytes]:
+    """Safetensors files whose header is mutated; its length at the beginning is right in every second one."""
+    rng = random.Random(0)
+    end = 8 + int.from_bytes(content[:8], "little")
+    for case in range(count):
+        header = mutate(content[8:end], rng)
+        length = len(header).to_bytes(8, "little") if case % 2 else content[:8]
+        yield length + header + content[end:]
+
+
+def test_mutated_weight_files_raise_no_other_error(saved: Path) -> None:
+    refused = 0
+    for content in mutated_headers(saved.read_bytes(), 300):
+        saved.write_bytes(content)
+        try:
+            checkpoint.read(saved)
+        except ReadError:
+            refused += 1
+    assert refused > 150
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("architecture", {"builder": "stereonet_aa", "max_disparity": "24", "training_heads": False}),
+        ("architecture", {"builder": "stereonet_aa", "max_disparity": 24, "training_heads": 0}),
+        ("architecture", {"builder": "stereonet_aa", "max_disparity": 10**12, "training_heads": False}),
+        ("architecture", {"builder": "none", "max_disparity": 24, "training_heads": False}),
+        ("architecture", {"builder": ["aanet"], "max_disparity": 24, "training_heads": False}),
+        ("architecture", [1]),
+        ("hints", {"upscale_to": 10**400}),
+        ("hints", {"upscale_to": -1}),
+        ("hints", {"sharpen_edges": 1}),
+        ("hints", [1]),
+        ("facts", []),
+        ("facts", {"scores": {"a": {"b": [1]}}}),
+        ("facts", {"scores": {"a": {"b": {"EPE": "low"}}}}),
+        ("normalization", {}),
+    ],
+)
+def test_metadata_of_a_wrong_kind_is_refused(saved: Path, key: str, value: Any) -> None:
+    for text in (json.dumps(value), "[" * 100_000):
+        rewrite(saved, change_metadata=lambda metadata, text=text: metadata.update({key: text}))
+        with pytest.raises(ReadError):
+            checkpoint.read(saved)
+
+
+@pytest.mark.parametrize("change", ["nan", "type"])
+def test_weights_that_cannot_be_computed_with_are_refused(saved: Path, change: str) -> None:
+    def damage(state: dict[str, Tensor]) -> None:
+        weight = state["features.last.weight"]
+        state["features.last.weight"] = weight * math.nan if change == "nan" else weight.long()
+
+    with pytest.raises(ReadError, match=r"features\.last\.weight"):
+        checkpoint.load(rewrite(saved, damage))
+
+
+def test_a_compressed_checkpoint_is_refused(tmp_path: Path) -> None:
+    torch.save({"weight": torch.zeros(1000)}, tmp_path / "whole.pth")
+    with (
+        zipfile.ZipFile(tmp_path / "whole.pth") as whole,
+        zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb,
+    ):
+        for name in whole.namelist():
+            bomb.writestr(name, whole.read(name))
+    with pytest.raises(ReadError, match="is compressed"):
+        checkpoint.read(tmp_path / "bomb.pth")

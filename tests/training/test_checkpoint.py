@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
+import json
 import math
+import multiprocessing
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +29,7 @@ from aanet.training.checkpoint import (
     restore_random_states,
     save_checkpoint,
 )
+from helpers.mutation import mutate
 
 
 def make(step: int, score: float = math.nan, network: str = "aanet") -> TrainingState:
@@ -74,29 +80,46 @@ def test_the_same_step_can_be_saved_again(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["step-00000003"]
 
 
-@pytest.mark.parametrize("writer", ["save_file", "save"])
-@pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), RuntimeError("write failed")]
-)
+@pytest.mark.parametrize("name", ["weights.safetensors", "average.safetensors", "state.pt", "facts.json"])
 def test_a_full_disk_loses_no_earlier_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str, error: Exception
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     for step in range(3):
         save_checkpoint(tmp_path, make(step))
+    write_bytes = Path.write_bytes
 
-    def fail(_: Any, path: Path) -> None:
-        Path(path).write_bytes(b"half of it")
-        raise error
+    def write_half(path: Path, content: bytes) -> int:
+        if path.name != name:
+            return write_bytes(path, content)
+        write_bytes(path, content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(module if writer == "save_file" else torch, writer, fail)
-    with pytest.raises(
-        WriteError, match=r"Cannot write the checkpoint .*step-00000003: (no space left|write)"
-    ):
+    monkeypatch.setattr(Path, "write_bytes", write_half)
+    with pytest.raises(WriteError, match=r"Cannot write the checkpoint .*step-00000003: no space left"):
         save_checkpoint(tmp_path, make(3))
     monkeypatch.undo()
     assert steps(tmp_path) == [0, 1, 2]
     assert not list(tmp_path.glob(".*"))
     assert load_checkpoint(checkpoints(tmp_path)[-1], "aanet").step == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits the size of files in a child process")
+def test_a_limit_of_the_file_size_is_one_sentence(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    def write() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        with pytest.raises(WriteError, match="file too large") as caught:
+            save_checkpoint(tmp_path, make(1))
+        assert "enforce fail" not in str(caught.value)
+
+    child = multiprocessing.get_context("fork").Process(target=write)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_checkpoint_of_another_network_is_named(tmp_path: Path) -> None:
@@ -105,14 +128,67 @@ def test_a_checkpoint_of_another_network_is_named(tmp_path: Path) -> None:
         load_checkpoint(path, "aanet")
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "state.pt", "facts.json"])
-def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, name: str) -> None:
+def flip_bit(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGES = {
+    "bit flip": flip_bit,
+    "bit flip at the end": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    "truncated": lambda content: content[: len(content) // 2],
+    "empty": lambda _: b"",
+    "zeros": lambda content: bytes(len(content)),
+    "other file": lambda _: b"damaged",
+    "longer": lambda content: content + content,
+    "missing": None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["weights.safetensors", "average.safetensors", "state.pt", "facts.json"])
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, name: str, damage: str) -> None:
     path = save_checkpoint(tmp_path, make(1))
-    (path / name).write_bytes(b"damaged")
+    change = DAMAGES[damage]
+    if change is None:
+        (path / name).unlink()
+    else:
+        (path / name).write_bytes(change((path / name).read_bytes()))
     with pytest.raises(ReadError) as caught:
         load_checkpoint(path, "aanet")
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
+    assert best_checkpoint(tmp_path) is None
+
+
+def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+    class Creates:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "created",)
+
+    path = save_checkpoint(tmp_path, replace(make(1), state={"stage": Creates()}))  # with correct digests
+    with pytest.raises(ReadError, match="other than tensors"):
+        load_checkpoint(path, "aanet")
+    assert not (tmp_path / "created").exists()
+
+
+def test_mutated_checkpoints_raise_no_other_error(tmp_path: Path) -> None:
+    """Files with correct digests but mutated content, as another program may write them."""
+    path = save_checkpoint(tmp_path, make(1))
+    whole = {name: (path / name).read_bytes() for name in ("weights.safetensors", "state.pt")}
+    facts = json.loads((path / "facts.json").read_bytes())
+    rng = random.Random(0)
+    for _ in range(200):
+        name = rng.choice(list(whole))
+        changed = mutate(whole[name], rng)
+        files = {**facts["files"], name: hashlib.sha256(changed).hexdigest()}
+        new = {"network": "aanet", "step": 1, "score": None, "files": files}
+        new["sha256"] = module._digest(new)
+        for each, content in whole.items():
+            (path / each).write_bytes(changed if each == name else content)
+        (path / "facts.json").write_text(json.dumps(new))
+        with contextlib.suppress(ReadError):  # the digest is correct, so that small changes may be accepted
+            load_checkpoint(path, "aanet")
 
 
 def test_random_states_are_restored(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from aanet.data.datasets import open_dataset
+from aanet.errors import InputError
 from aanet.training.pseudo_label import Label, write_pseudo_labels
 from helpers.fake_engine import FakeEngine
 
@@ -37,3 +38,14 @@ def test_labels_are_read_back_by_the_dataset(pairs_folder: Path, tmp_path: Path)
 def test_what_the_views_disagree_on_is_no_label(pairs_folder: Path, tmp_path: Path) -> None:
     root = shutil.copytree(pairs_folder, tmp_path / "pairs")
     assert [label.kept for label in labels_of(root, 4.25, 9.0)] == [0.0] * 5
+
+
+def test_nothing_is_written_outside_the_folder(pairs_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(pairs_folder, tmp_path / "pairs")
+    table = tmp_path / "lists" / "pairs.csv"
+    table.parent.mkdir()
+    table.write_text("left,right\n../pairs/left/0.png,../pairs/right/0.png\n")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match="is not inside"):
+        labels_of(table, 4.25, 4.75)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, message: str) -> 
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"There is no recipe at .*absent\.toml"):
+    with pytest.raises(ReadError, match=r"absent\.toml does not exist; expected a recipe"):
         load_recipe(tmp_path / "absent.toml")
     with pytest.raises(ReadError, match=r"recipe\.toml is not valid TOML"):
         load(tmp_path, "[network\n")
@@ -140,3 +140,42 @@ def test_a_recipe_extends_another(tmp_path: Path) -> None:
 def test_the_digest_tells_recipes_apart(tmp_path: Path) -> None:
     assert load(tmp_path).digest() == load(tmp_path).digest()
     assert load(tmp_path).digest() != load(tmp_path, MINIMAL, "seed=5").digest()
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("stage.0.learning_rate=nan", "'learning_rate' must be a finite number; it is nan"),
+        ("stage.0.learning_rate=inf", "must be a finite number"),
+        (f"stage.0.learning_rate={'9' * 400}", "must be a finite number"),
+        ("stage.0.crop=[0, 64]", "'crop', entry 0 must be from 1"),
+        ("stage.0.warmup_steps=-1", "'warmup_steps' must be from 0"),
+        ("augmentation.vertical_flip=2", "'vertical_flip' must be from 0 to 1"),
+        ("network.max_disparity=0", "'max_disparity' must be from 1"),
+        (f"seed={2**60}", "'seed' must be a finite number"),
+        ("seed=" + "[" * 10_000, "'seed' must be a whole number"),
+    ],
+)
+def test_numbers_are_finite_and_within_their_bounds(tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, MINIMAL, override)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'extends = "recipe.toml"',
+        "extends = 3",
+        "a = " + "[" * 20_000,
+        "a = " + "9" * 10_000,
+        "a = 2020-13-77",
+        "\ufeff\0",
+        " " * 1_100_000,
+    ],
+    ids=lambda text: repr(text[:10]),
+)
+def test_a_hostile_recipe_is_one_sentence(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        load(tmp_path, text)
+    assert "\n" not in str(caught.value)

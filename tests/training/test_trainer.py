@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.weights import checkpoint
 from aanet.training import stages, step
-from aanet.training.checkpoint import checkpoints, load_checkpoint
+from aanet.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from aanet.training.recipe import Recipe
+from aanet.training.run_lock import locked
 from aanet.training.trainer import Trainer
 
 MakeRecipe = Callable[..., Recipe]
@@ -258,6 +260,51 @@ def test_a_checkpoint_that_does_not_fit_is_named(make_recipe: MakeRecipe, tmp_pa
         trainer(other, tmp_path).resume(tmp_path)
     with pytest.raises(ReadError, match="no checkpoint in"):
         trainer(make_recipe(ONE_STAGE), tmp_path).resume(tmp_path / "absent")
+
+
+def test_resume_takes_the_newest_undamaged_checkpoint(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe = make_recipe(ONE_STAGE)
+    for stop in (1, 2, 3):
+        each = trainer(recipe, tmp_path)
+        if stop > 1:
+            each.resume(tmp_path)
+        each.run(stop_after=stop)
+    _, second, third = checkpoints(tmp_path / "checkpoints")
+    weights = bytearray((third / "weights.safetensors").read_bytes())
+    weights[-1] ^= 1  # a single bit of a single weight
+    (third / "weights.safetensors").write_bytes(weights)
+    (second / "state.pt").unlink()
+    each = trainer(recipe, tmp_path)
+    each.resume(tmp_path)
+    assert each.step == 1
+    assert "step-00000003/weights.safetensors is damaged" in said(each)
+    assert "step-00000002 is not a complete checkpoint" in said(each)
+    assert "continuing from" in said(each)
+    each.run()
+    assert [path.name for path in checkpoints(tmp_path / "checkpoints")] == ["step-00000001", "step-00000004"]
+    for path in checkpoints(tmp_path / "checkpoints"):
+        (path / "facts.json").unlink()
+    with pytest.raises(ReadError, match=r"All checkpoints in .* are damaged"):
+        trainer(recipe, tmp_path).resume(tmp_path)
+
+
+def test_a_checkpoint_whose_state_lacks_something_is_damaged(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe = make_recipe(ONE_STAGE)
+    trainer(recipe, tmp_path).run(stop_after=1)
+    (path,) = checkpoints(tmp_path / "checkpoints")
+    whole = load_checkpoint(path, "stereonet_aa")
+    for state in ({}, {**whole.state, "random": {}}, {**whole.state, "progress": {"hours": 1}}):
+        save_checkpoint(path.parent, replace(whole, state=state))
+        with pytest.raises(ReadError, match="All checkpoints"):
+            trainer(recipe, None).resume(tmp_path)
+
+
+def test_two_processes_do_not_train_in_one_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    each = trainer(make_recipe(ONE_STAGE), tmp_path)
+    with locked(tmp_path), pytest.raises(UnsupportedError, match="Another process is training in"):
+        each.run(stop_after=1)
+    assert not (tmp_path / "manifest.json").exists()
+    each.run(stop_after=1)  # the lock ends with the run that held it
 
 
 def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:

@@ -37,6 +37,11 @@ def open_engine(
     if precision not in PRECISIONS:
         raise InputError(f"The precision must be {' or '.join(PRECISIONS)}; got {precision!r}.")
     options = Options(cast(Precision, precision), max_disparity, device, threads)
+    if isinstance(model, str | os.PathLike) and Path(model).suffix.lower() == ".pt2":
+        raise UnsupportedError(
+            f"{model} is not opened, because torch.export.load can execute code in it; use a weight file, or "
+            f"export to {' or '.join(exported_suffixes())}."
+        )
     if isinstance(model, str | os.PathLike) and Path(model).suffix in exported_suffixes():
         return _open_file(Path(model), weights, engine, options)
     if card is not None and card.from_network is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from aanet.inference.description import Description, parse
 from aanet.inference.spec import Maps
 from aanet.typing import FloatMap
 
+# ONNX Runtime reads this when it is imported; without it, it stores a device identifier and sends events.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 try:
     import onnxruntime
 except ImportError as error:
@@ -30,6 +33,7 @@ class OnnxRuntimeEngine:
     name = "onnxruntime"
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
+        self._path = path
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or threads_from_environment() or 0
         options.log_severity_level = _ERRORS_ONLY
@@ -37,16 +41,20 @@ class OnnxRuntimeEngine:
             self._session = onnxruntime.InferenceSession(
                 path.read_bytes(), options, providers=["CPUExecutionProvider"]
             )
+            metadata = self._session.get_modelmeta().custom_metadata_map  # decodes it
         except Exception as error:  # the runtime's errors have no common base class
-            raise _opening_error(path, error) from error
-        self.exported: Description = parse(self._session.get_modelmeta().custom_metadata_map, path)
+            raise _refusal(path, error) from error
+        self.exported: Description = parse(metadata, path)
         self.spec = self.exported.spec
         self.description = f"ONNX Runtime {onnxruntime.__version__}, float32, cpu"
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
         """See `Engine`."""
         pair = {"left": np.ascontiguousarray(left), "right": np.ascontiguousarray(right)}
-        disparity, confidence = self._session.run(["disparity", "confidence"], pair)
+        try:
+            disparity, confidence = self._session.run(["disparity", "confidence"], pair)
+        except Exception as error:  # the runtime's errors have no common base class
+            raise _refusal(self._path, error) from error
         return disparity, confidence
 
     def available_memory(self) -> int:
@@ -54,13 +62,13 @@ class OnnxRuntimeEngine:
         return memory.available_memory()
 
 
-def _opening_error(path: Path, error: Exception) -> AanetError:
-    """Return an error that tells the user what to do about a file that the runtime refuses."""
-    reason = str(error).strip()
+def _refusal(path: Path, error: Exception) -> AanetError:
+    """Return an error that tells the user what to do about a file that the runtime cannot open or run."""
+    reason = " ".join(str(error).split()) or type(error).__name__
     version = onnxruntime.__version__
     if "DeformConv" in reason or "opset" in reason.lower():
         return UnsupportedError(
             f"ONNX Runtime {version} is too old for {path}, which uses DeformConv of opset 19; "
             "export it with --deform decomposed, or install a newer onnxruntime."
         )
-    return ReadError(f"{path} cannot be opened by ONNX Runtime {version}: {reason.splitlines()[0]}")
+    return ReadError(f"{path} cannot be run by ONNX Runtime {version}: {reason[:300]}")

@@ -100,13 +100,6 @@ def _torch_network(network: StereoNetwork, options: Options) -> Engine:
     return TorchEngine(network, options.device, options.precision, options.threads)
 
 
-def _torch_file(path: Path, options: Options) -> tuple[Engine, Description]:
-    from aanet.engines.torch_export import ProgramEngine
-
-    engine = ProgramEngine(path, options.threads)
-    return engine, engine.exported
-
-
 def _onnx_file(path: Path, options: Options) -> tuple[Engine, Description]:
     from aanet.engines.onnxruntime import OnnxRuntimeEngine
 
@@ -128,7 +121,6 @@ ENGINES: dict[str, EngineCard] = {
         package="torch",
         from_weights=_torch_weights,
         from_network=_torch_network,
-        reads={".pt2": FileReader(_torch_file)},
         bf16="torch",
         any_device=True,
     ),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aanet.engines.exported import open_exported
+from aanet.engines.exported import FixedSizeEngine, open_exported
 from aanet.engines.graph import spec_of
 from aanet.engines.torch import TorchEngine
 from aanet.errors import InputError, MissingExtraError, UnsupportedError
@@ -16,6 +16,7 @@ from aanet.export.parity import Parity, compare
 from aanet.export.recording import dynamic_sizes, simplify
 from aanet.inference.description import Description
 from aanet.inference.hints import InferenceHints
+from aanet.inference.spec import Engine
 from aanet.io.atomic import atomic_path
 from aanet.models import zoo
 from aanet.models.layers import DeformConv2d
@@ -48,7 +49,7 @@ def export_network(
     half: bool = False,
     observe: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Write a network to a file for other runtimes, which `StereoMatcher` can also open.
+    """Write a network to a file for other runtimes; `StereoMatcher` opens all formats but torch.
 
     Args:
         network: The network with its weights.
@@ -81,7 +82,7 @@ def export_network(
             observe(f"Writing {spec.name} as {chosen}")
             _writer(chosen)(stored, description, temporary)
             observe("Comparing with PyTorch")
-            exported = open_exported(temporary)
+            exported = _open(chosen, temporary, size)
             reference = TorchEngine(network, "cpu")
             parity = compare(
                 exported,
@@ -147,6 +148,16 @@ def _writer(file_format: str) -> Callable[[StereoNetwork, Description, Path], No
     from aanet.export.torch_export import write_program
 
     return write_program
+
+
+def _open(file_format: str, path: Path, size: tuple[int, int] | None) -> Engine:
+    """Open a file that was just written."""
+    if file_format != "torch":
+        return open_exported(path)
+    from aanet.export.torch_export import ProgramEngine
+
+    program = ProgramEngine(path)
+    return program if size is None else FixedSizeEngine(program, size)
 
 
 def _parity_size(network: StereoNetwork) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from aanet.engines.factory import find_source
 from aanet.errors import UnsupportedError
 from aanet.inference.hints import InferenceHints
-from aanet.io.images import read_bytes
+from aanet.io.files import read_bytes
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 

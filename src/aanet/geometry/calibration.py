@@ -5,17 +5,21 @@ The format is detected from the content of a file, not from its name.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
-import cv2
 import numpy as np
 
 from aanet.errors import InputError, ReadError
 from aanet.geometry.camera import JSON_FORMAT, StereoCamera
+from aanet.geometry.opencv_storage import is_storage, read_storage
 from aanet.geometry.rectification import Calibration, Matrix, RawCalibration
-from aanet.io.images import PathLike, read_bytes
+from aanet.io.files import MEGABYTE, read_bytes
+from aanet.io.headers import MAX_SIDE
+from aanet.io.images import PathLike
+from aanet.io.text import parse_json, parse_numbers
+
+MAX_CALIBRATION_BYTES = 10 * MEGABYTE
 
 _KNOWN = (
     "KITTI (calib.txt, calib_cam_to_cam.txt), Middlebury (calib.txt), an OpenCV FileStorage (YAML, XML or "
@@ -29,6 +33,12 @@ _OPENCV_NAMES = {
     "right_distortion": ("D2", "distCoeffs2", "dist_coeffs_right", "right_distortion"),
     "rotation": ("R", "rotation"),
     "translation": ("T", "translation"),
+}
+_OPENCV_SIDES = (("image_width", "image_height"), ("width", "height"))
+_OPENCV_SIZES = ("imageSize", "image_size", "size")
+_OPENCV_KEYS = {
+    *("P1", "P2"),
+    *(key for keys in (*_OPENCV_NAMES.values(), *_OPENCV_SIDES, _OPENCV_SIZES) for key in keys),
 }
 
 
@@ -49,8 +59,8 @@ def load_calibration(
         meters_per_unit: Length unit of an OpenCV calibration, which is that of the chessboard's squares.
     """
     return parse_calibration(
-        read_bytes(path, "a calibration file"),
-        None if right_path is None else read_bytes(right_path, "a calibration file"),
+        read_bytes(path, "a calibration file", MAX_CALIBRATION_BYTES),
+        None if right_path is None else read_bytes(right_path, "a calibration file", MAX_CALIBRATION_BYTES),
         names=(str(path), str(right_path)),
         size=size,
         meters_per_unit=meters_per_unit,
@@ -66,18 +76,20 @@ def parse_calibration(
     meters_per_unit: float = 1.0,
 ) -> Calibration:
     """Parse the content of calibration files, as `load_calibration` does; messages call them `names`."""
-    if not meters_per_unit > 0:
+    if not 1e-9 <= meters_per_unit <= 1e6:
         raise InputError(f"The unit of a calibration must be a positive number; got {meters_per_unit}.")
     text, name = _as_text(content), names[0]
     right = None if right_content is None else _as_text(right_content)
-    if _is_opencv(text):
-        fields = {**_read_opencv(text, name), **(_read_opencv(right, names[1]) if right else {})}
+    if is_storage(text):
+        fields = read_storage(text, name, _OPENCV_KEYS)
+        if right is not None:
+            fields |= read_storage(right, names[1], _OPENCV_KEYS)
         return Calibration(_from_opencv(fields, name, size, meters_per_unit))
     if meters_per_unit != 1:
         raise InputError(
             f"The length unit of {name} is fixed by its format; one can be given for OpenCV files only."
         )
-    if re.search(r"^\s*(projection_matrix|P):", text, re.MULTILINE):
+    if re.search(r"^[ \t]*(projection_matrix|P):", text, re.MULTILINE):
         if right is None:
             raise InputError(f"{name} is a ROS camera_info of one camera; give the other camera's file too.")
         return Calibration(_from_ros(text, right, *names))
@@ -85,7 +97,7 @@ def parse_calibration(
         raise InputError(f"{name} describes both cameras; a second calibration file is not expected.")
     if text.lstrip().startswith("{"):
         return Calibration(_from_json(text, name))
-    if re.search(r"^cam0\s*=", text, re.MULTILINE):
+    if re.search(r"^cam0[ \t]*=", text, re.MULTILINE):
         return Calibration(_from_middlebury(text, name))
     if re.search(r"^P(_rect_0)?\d:", text, re.MULTILINE):
         return Calibration(_from_kitti(text, name))
@@ -93,44 +105,48 @@ def parse_calibration(
 
 
 def _from_json(text: str, name: str) -> StereoCamera:
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ReadError(f"{name} is not valid JSON: {error.msg} in line {error.lineno}.") from error
-    except RecursionError as error:
-        raise ReadError(f"{name} is not a camera: its JSON is nested too deeply.") from error
+    content = parse_json(text, name)
     if content.pop("format", None) != JSON_FORMAT:
         raise ReadError(f'{name} is JSON, but not a camera: expected "format": "{JSON_FORMAT}".')
     needed, optional = ("fx", "cx", "cy", "baseline_m"), ("width", "height", "cx_right", "fy")
-    numbers = [key for key, value in content.items() if isinstance(value, (int, float))]
+    numbers = [
+        key
+        for key, value in content.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
     absent = [key for key, value in content.items() if value is None and key in optional]
     if not set(needed) <= set(numbers) or not set(content) == {*numbers, *absent} <= {*needed, *optional}:
         raise ReadError(
             f"{name}: expected the numbers {', '.join(needed)}, and optionally {', '.join(optional)}; "
-            f"got {', '.join(content)}."
+            f"got {', '.join(_printable(key) for key in content)}."
         )
     return StereoCamera(**content)
 
 
 def _from_kitti(text: str, name: str) -> StereoCamera:
     """The color cameras of KITTI: P_rect_02 and P_rect_03 (raw, 2015), or P2 and P3 (odometry, object)."""
-    lines = dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.MULTILINE))
+    lines = _fields(text, ":")
     prefix = "P_rect_0" if "P_rect_02" in lines else "P"
     pair = [lines.get(f"{prefix}{number}", "") for number in (2, 3)]
-    projections = [_numbers(line) for line in pair]
+    projections = [parse_numbers(line) for line in pair]
     if any(len(values) != 12 for values in projections):
         raise ReadError(f"{name}: expected twelve numbers in {prefix}2 and in {prefix}3.")
-    size = _numbers(lines.get("S_rect_02", ""))
-    width, height = (int(size[0]), int(size[1])) if len(size) == 2 else (None, None)
+    width: int | None = None
+    height: int | None = None
+    if "S_rect_02" in lines:
+        size = [_whole(value, name) for value in parse_numbers(lines["S_rect_02"])]
+        if len(size) != 2:
+            raise ReadError(f"{name}: expected the width and the height of the images in S_rect_02.")
+        width, height = size
     left, right = (np.array(values).reshape(3, 4) for values in projections)
     return StereoCamera.from_projections(left, right, width, height)
 
 
 def _from_middlebury(text: str, name: str) -> StereoCamera:
     """Middlebury 2014 and 2021: cam0=[f 0 cx; 0 f cy; 0 0 1], doffs in pixels, baseline in millimeters."""
-    fields = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
+    fields = _fields(text, "=")
     wanted = ("cam0", "doffs", "baseline", "width", "height")
-    numbers = {key: _numbers(fields.get(key, "")) for key in wanted}
+    numbers = {key: parse_numbers(fields.get(key, "")) for key in wanted}
     if [len(numbers[key]) for key in wanted] != [9, 1, 1, 1, 1]:
         raise ReadError(f"{name}: expected Middlebury's cam0 (3×3), doffs, baseline, width and height.")
     matrix = np.array(numbers["cam0"]).reshape(3, 3)
@@ -141,8 +157,8 @@ def _from_middlebury(text: str, name: str) -> StereoCamera:
         cy=float(matrix[1, 2]),
         cx_right=float(matrix[0, 2]) + numbers["doffs"][0],
         baseline_m=numbers["baseline"][0] / 1000,
-        width=int(numbers["width"][0]),
-        height=int(numbers["height"][0]),
+        width=_whole(numbers["width"][0], name),
+        height=_whole(numbers["height"][0], name),
     )
 
 
@@ -151,29 +167,18 @@ def _from_ros(left: str, right: str, left_name: str, right_name: str) -> StereoC
     projections = []
     for text, name in ((left, left_name), (right, right_name)):
         block = re.search(r"^(?:projection_matrix|P):(.*?)(?=^[A-Za-z]|\Z)", text, re.MULTILINE | re.DOTALL)
-        values = _numbers(re.split(r"data:", block[1])[-1]) if block else []
+        values = parse_numbers(block[1].split("data:")[-1]) if block else []
         if len(values) != 12:
             raise ReadError(f"{name}: expected a ROS camera_info with twelve numbers in projection_matrix.")
         projections.append(np.array(values).reshape(3, 4))
-    sizes = [re.search(rf"^(?:image_)?{side}:\s*(\d+)", left, re.MULTILINE) for side in ("width", "height")]
-    width, height = (None if found is None else int(found[1]) for found in sizes)
+    fields = _fields(left, ":")
+    sides: list[int | None] = []
+    for side in ("width", "height"):
+        stated = fields.get(f"image_{side}", fields.get(side))
+        values = [] if stated is None else parse_numbers(stated.partition("#")[0])
+        sides.append(None if stated is None else _whole(values[0] if len(values) == 1 else 0, left_name))
+    width, height = sides
     return StereoCamera.from_projections(projections[0], projections[1], width, height)
-
-
-def _is_opencv(text: str) -> bool:
-    return text.startswith(("%YAML", "<?xml")) or "opencv-matrix" in text
-
-
-def _read_opencv(text: str, name: str) -> dict[str, Matrix]:
-    """All matrices and numbers at the top level of a FileStorage."""
-    try:
-        storage = cv2.FileStorage(text, cv2.FILE_STORAGE_READ | cv2.FILE_STORAGE_MEMORY)
-        names = storage.root().keys()
-        nodes = {key: storage.getNode(key) for key in names}
-        fields = {key: node.mat() if node.isMap() else node.real() for key, node in nodes.items()}
-    except (cv2.error, SystemError) as error:
-        raise ReadError(f"{name} looks like an OpenCV FileStorage but cannot be parsed.") from error
-    return {key: np.asarray(value, np.float64) for key, value in fields.items() if value is not None}
 
 
 def _from_opencv(
@@ -183,13 +188,15 @@ def _from_opencv(
         part: next((fields[key] for key in keys if key in fields), None)
         for part, keys in _OPENCV_NAMES.items()
     }
-    width, height = size or _opencv_size(fields)
+    width, height = size or _opencv_size(fields, name)
     missing = [_OPENCV_NAMES[part][0] for part, value in found.items() if value is None]
     if not missing:
         values = {part: value for part, value in found.items() if value is not None}
         return _raw(values, name, meters_per_unit, width, height)
     if "P1" in fields and "P2" in fields:
-        left, right = (fields[key].copy() for key in ("P1", "P2"))
+        left, right = (fields[key] for key in ("P1", "P2"))
+        if left.shape != (3, 4) or right.shape != (3, 4):
+            raise ReadError(f"{name}: expected 3×4 projection matrices in P1 and P2.")
         left[0, 3], right[0, 3] = left[0, 3] * meters_per_unit, right[0, 3] * meters_per_unit
         return StereoCamera.from_projections(left, right, width, height)
     raise ReadError(f"{name}: expected the results of cv2.stereoCalibrate; {', '.join(missing)} is missing.")
@@ -219,23 +226,36 @@ def _raw(
     )
 
 
-def _opencv_size(fields: Mapping[str, Matrix]) -> tuple[int | None, int | None]:
-    for width, height in (("image_width", "image_height"), ("width", "height")):
-        if width in fields and height in fields:
-            return int(fields[width]), int(fields[height])
-    for key in ("imageSize", "image_size", "size"):
+def _opencv_size(fields: Mapping[str, Matrix], name: str) -> tuple[int | None, int | None]:
+    for sides in _OPENCV_SIDES:
+        if all(side in fields and fields[side].size == 1 for side in sides):
+            width, height = (_whole(fields[side].item(), name) for side in sides)
+            return width, height
+    for key in _OPENCV_SIZES:
         if key in fields and fields[key].size == 2:
-            return int(fields[key].flat[0]), int(fields[key].flat[1])
+            width, height = (_whole(value, name) for value in fields[key].ravel().tolist())
+            return width, height
     return None, None
 
 
+def _fields(text: str, separator: str) -> dict[str, str]:
+    """The fields of lines such as "key: value"."""
+    parts = (line.partition(separator) for line in text.splitlines())
+    return {key.rstrip(): value.strip() for key, found, value in parts if found}
+
+
+def _whole(value: float, name: str) -> int:
+    """A side of the images in pixels."""
+    if not 1 <= value <= MAX_SIDE or value != int(value):
+        raise ReadError(
+            f"{name}: expected a width and a height of 1 to {MAX_SIDE} whole pixels; got {value:g}."
+        )
+    return int(value)
+
+
+def _printable(text: str) -> str:
+    return text[:30].encode("ascii", "backslashreplace").decode()
+
+
 def _as_text(content: bytes | str) -> str:
-    return content.decode("utf-8", "replace") if isinstance(content, bytes) else content
-
-
-def _numbers(text: str) -> list[float]:
-    """The numbers of a line, a bracketed matrix or a YAML list; an empty list if anything else is in it."""
-    try:
-        return [float(word) for word in re.split(r"[\s,;\[\]]+", text) if word not in ("", "-")]
-    except ValueError:
-        return []
+    return content.decode("utf-8-sig", "replace") if isinstance(content, bytes) else content

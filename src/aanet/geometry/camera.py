@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError
 from aanet.io.atomic import write_bytes
+from aanet.io.headers import MAX_SIDE
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap
 
 JSON_FORMAT = "aanet-stereo-camera"
+_SMALLEST, _LARGEST = 1e-6, 1e6  # of focal lengths and principal points in pixels, and of baselines in meters
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,20 @@ class StereoCamera:
     fy: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("fx", "fy", "baseline_m", "width", "height"):
+        for name in ("width", "height"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise InputError(f"The camera's {name} must be a positive number; got {value}.")
+            if value is not None and not (isinstance(value, int | np.integer) and 1 <= value <= MAX_SIDE):
+                expected = f"a whole number of pixels from 1 to {MAX_SIDE}"
+                raise InputError(f"The camera's {name} must be {expected}; got {str(value)[:30]}.")
+        for name in ("fx", "fy", "baseline_m", "cx", "cy", "cx_right"):
+            value = getattr(self, name)
+            if value is None and name in ("fy", "cx_right"):
+                continue
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            low = -_LARGEST if name.startswith("c") else _SMALLEST
+            if not (number and low <= value <= _LARGEST):
+                expected = f"a{' positive' if low > 0 else ''} number, at most {_LARGEST:g}"
+                raise InputError(f"The camera's {name} must be {expected}; got {str(value)[:30]}.")
 
     @property
     def doffs(self) -> float:
@@ -64,6 +76,11 @@ class StereoCamera:
 
         The top right entry is fx · tx, and tx = −baseline on the right.
         """
+        for projection in (left, right):
+            if projection.shape != (3, 4) or not np.isfinite(projection).all() or projection[0, 0] <= 0:
+                raise InputError(
+                    "Expected 3×4 projection matrices of finite numbers with a positive focal length."
+                )
         fx = float(left[0, 0])
         baseline = float(left[0, 3] - right[0, 3]) / fx
         if baseline <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -14,6 +15,9 @@ from aanet.geometry.camera import StereoCamera
 from aanet.io.images import AnyImage, PathLike, load_image
 
 Matrix = NDArray[np.float64]
+
+_LARGEST = 1e6  # of any number in a calibration
+_DISTORTIONS = (4, 5, 8, 12, 14)  # numbers of coefficients in OpenCV's models
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,25 @@ class RawCalibration:
     translation: Matrix  # [3, 1], meters
     width: int | None = None  # of the images; None if the calibration does not state it
     height: int | None = None
+
+    def __post_init__(self) -> None:
+        for part in dataclasses.fields(self)[:6]:
+            if not (np.abs(getattr(self, part.name)) <= _LARGEST).all():
+                raise InputError(
+                    f"The calibration's {part.name} has a number that is not finite or too large."
+                )
+        for side, matrix in (("left", self.left_matrix), ("right", self.right_matrix)):
+            if not (matrix[0, 0] > 0 and matrix[1, 1] > 0):
+                raise InputError(f"The focal lengths of the {side} camera matrix must be positive.")
+        for distortion in (self.left_distortion, self.right_distortion):
+            if distortion.size not in _DISTORTIONS:
+                known = ", ".join(map(str, _DISTORTIONS))
+                raise InputError(f"A distortion has one of {known} coefficients; got {distortion.size}.")
+        identity = self.rotation @ self.rotation.T
+        if np.abs(identity - np.eye(3)).max() > 1e-2 or np.linalg.det(self.rotation) < 0:
+            raise InputError("The rotation between the cameras is not a rotation matrix.")
+        if np.linalg.norm(self.translation) < 1 / _LARGEST:
+            raise InputError("The distance between the cameras must be positive.")
 
 
 class Calibration:
@@ -102,19 +125,24 @@ class StereoRectifier:
             raise InputError(f"One camera is {y:.3g} m above the other; they must be side by side.")
         left = (raw.left_matrix, raw.left_distortion)
         right = (raw.right_matrix, raw.right_distortion)
-        size = (raw.width, raw.height)
-        left_turn, right_turn, left_projection, right_projection, *_ = cv2.stereoRectify(
-            *left, *right, size, raw.rotation, raw.translation, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0
-        )
+        size = self._size = (raw.width, raw.height)
+        try:
+            left_turn, right_turn, left_projection, right_projection, *_ = cv2.stereoRectify(
+                *left, *right, size, raw.rotation, raw.translation, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0
+            )
+        except cv2.error as error:
+            raise InputError(f"OpenCV cannot rectify with this calibration: {error.err}.") from error
         self.camera = StereoCamera.from_projections(
             np.asarray(left_projection, np.float64), np.asarray(right_projection, np.float64), *size
         )
-        self._maps = [
-            cv2.initUndistortRectifyMap(*lens, turn, projection, size, cv2.CV_32FC1)
-            for lens, turn, projection in (
-                (left, left_turn, left_projection),
-                (right, right_turn, right_projection),
-            )
+        self._lenses = ((left, left_turn, left_projection), (right, right_turn, right_projection))
+
+    @cached_property
+    def _maps(self) -> list[tuple[AnyImage, AnyImage]]:
+        """Computed for the first pair, because a calibration may state any size."""
+        return [
+            cv2.initUndistortRectifyMap(*lens, turn, projection, self._size, cv2.CV_32FC1)
+            for lens, turn, projection in self._lenses
         ]
 
     def __call__(self, left: AnyImage, right: AnyImage) -> tuple[AnyImage, AnyImage]:

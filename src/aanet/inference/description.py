@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aanet.errors import AanetError
-from aanet.inference.hints import InferenceHints
+from aanet.errors import ReadError
+from aanet.inference.hints import MAX_WIDTH, InferenceHints
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import NetworkSpec
 from aanet.version import __version__
@@ -19,6 +19,7 @@ FORMAT = "aanet-export-1"
 LICENSE = "Apache-2.0"
 DYNAMIC = "dynamic"
 SECTION = "aanet"  # in the runtime information of an OpenVINO model
+WEIGHTS_DIGEST = "weights_file_sha256"  # there as well: the digest of the .bin file
 ARCHIVE_FILE = "aanet.json"  # inside the archive of a `torch.export` program
 # What a program that runs the file must know, for every network.
 _INTERFACE = {
@@ -75,25 +76,25 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
     """Read the fields that `Description.properties` wrote."""
     found = properties.get("format")
     if found is None:
-        raise AanetError(
+        raise ReadError(
             f"{path} does not describe its network; only files written by `aanet export` can be used."
         )
     if found != FORMAT:
-        raise AanetError(f"{path} has the format {found}; this version of aanet reads {FORMAT}.")
+        raise ReadError(f"{path} has the format {found}; this version of aanet reads {FORMAT}.")
     try:
         height, _, width = properties["size"].partition("x")
-        size = None if properties["size"] == DYNAMIC else (int(height), int(width))
+        size = None if properties["size"] == DYNAMIC else (_whole(height), _whole(width))
         return Description(
             spec=NetworkSpec(
                 name=properties["network"],
-                max_disparity=int(properties["max_disparity"]),
-                bytes_per_pixel=int(properties["bytes_per_pixel"]),
+                max_disparity=_whole(properties["max_disparity"]),
+                bytes_per_pixel=_whole(properties["bytes_per_pixel"], most=10**6),
                 correlates=properties["correlates"] == "true",
-                candidate_step=int(properties["candidate_step"]),
-                sizes=SizeRule(int(properties["size_multiple"]), int(properties["minimum_size"])),
+                candidate_step=_whole(properties["candidate_step"]),
+                sizes=SizeRule(_whole(properties["size_multiple"]), _whole(properties["minimum_size"])),
                 hints=InferenceHints(
                     # A file for one size cannot match upscaled images.
-                    upscale_to=0 if size else int(properties["upscale_to"]),
+                    upscale_to=0 if size else _whole(properties["upscale_to"], least=0, most=MAX_WIDTH),
                     sharpen_edges=properties["sharpen_edges"] == "true",
                     fill_border=properties["fill_border"] == "true",
                 ),
@@ -103,5 +104,13 @@ def parse(properties: Mapping[str, str], path: Path) -> Description:
             deformable_convolution=properties["deformable_convolution"],
             storage=properties["storage"],
         )
-    except (KeyError, ValueError) as error:
-        raise AanetError(f"The description inside {path} is damaged: {error}.") from error
+    except (KeyError, ValueError, AttributeError, TypeError) as error:
+        raise ReadError(f"The description inside {path} is damaged: {error}.") from error
+
+
+def _whole(text: str, least: int = 1, most: int = 65536) -> int:
+    """Return a whole number within bounds, or raise a ValueError."""
+    number = int(text)
+    if not least <= number <= most:
+        raise ValueError(f"{number} is not within {least} … {most}")
+    return number

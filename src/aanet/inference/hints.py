@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aanet.errors import AanetError
+from aanet.errors import ReadError
 
 MAX_UPSCALE = 1.5  # largest factor by which small images are upscaled
+MAX_WIDTH = 100_000  # limit of `upscale_to`
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,15 @@ class InferenceHints:
         known = asdict(cls())
         for key, value in values.items():
             if key not in known:
-                raise AanetError(f"{source} has an unknown inference hint {key!r}.")
+                raise ReadError(f"{source} has an unknown inference hint {key!r}.")
             kind = type(known[key])
             if type(value) is not kind:
                 wanted = "true or false" if kind is bool else "a whole number"
-                raise AanetError(f"{source} gives {value!r} for {key}; it must be {wanted}.")
-        return cls(**values)
+                raise ReadError(f"{source} gives {value!r} for {key}; it must be {wanted}.")
+        hints = cls(**values)
+        if not 0 <= hints.upscale_to <= MAX_WIDTH:
+            raise ReadError(f"{source} gives an upscale_to outside 0 … {MAX_WIDTH} pixels.")
+        return hints
 
     def scale_for(self, width: int) -> float:
         """Return the scale at which to match images of this width: 1, or more for narrow ones.

@@ -16,6 +16,8 @@ TileChoice = Tile | tuple[int, int] | str | None
 ParsedTile = Tile | Literal["auto"] | None
 Postprocess = Literal["auto", "none", "all"]
 
+MIN_SCALE, MAX_SCALE = 0.05, 8.0  # below, hardly anything of an image is left to match
+
 _POSTPROCESSING = {"none": InferenceHints(), "all": InferenceHints(sharpen_edges=True, fill_border=True)}
 
 
@@ -46,8 +48,9 @@ class MatchOptions:
 
     def __post_init__(self) -> None:
         number = isinstance(self.scale, int | float) and not isinstance(self.scale, bool)
-        if self.scale != "auto" and not (number and 0 < float(self.scale) <= 8):
-            raise InputError(f"The scale must be above 0 and at most 8, or auto; got {self.scale!r}.")
+        if self.scale != "auto" and not (number and MIN_SCALE <= self.scale <= MAX_SCALE):
+            got = repr(self.scale)[:30]
+            raise InputError(f"The scale must be from {MIN_SCALE:g} to {MAX_SCALE:g}, or auto; got {got}.")
         choices = get_args(Postprocess)
         if self.postprocess not in choices:
             raise InputError(f"postprocess must be one of {', '.join(choices)}; got {self.postprocess!r}.")
@@ -83,7 +86,7 @@ class MatchOptions:
             height = width = 0
         if height <= 0 or width <= 0:
             message = "The tile must be auto, none, or HEIGHTxWIDTH in pixels, such as 1024x1536"
-            raise InputError(f"{message}; got {self.tile!r}.")
+            raise InputError(f"{message}; got {repr(self.tile)[:30]}.")
         return Tile(height, width)
 
     def scale_for(self, spec: NetworkSpec, width: int) -> float:

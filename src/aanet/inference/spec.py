@@ -11,6 +11,7 @@ from aanet.inference.hints import InferenceHints
 from aanet.inference.size_rule import SizeRule
 from aanet.typing import FloatMap
 
+MAX_DISPARITY = 4096  # the largest search range in pixels
 Precision = Literal["auto", "float32", "bf16"]
 Maps = tuple[FloatMap, FloatMap]
 

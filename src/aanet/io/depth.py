@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from aanet.errors import ReadError
 from aanet.io.atomic import write_bytes
-from aanet.io.images import AnyImage, PathLike, decode_image, encode_image, read_bytes
+from aanet.io.files import read_bytes
+from aanet.io.images import MAX_PIXEL_BYTES, AnyImage, PathLike, decode_image, encode_image
 from aanet.io.maps import (
     LARGEST,
     decode_numpy,
@@ -27,7 +28,7 @@ MILLIMETERS = 1000.0  # depth PNGs store whole millimeters
 def read_depth(path: PathLike) -> FloatMap:
     """Read a depth map in meters, [H, W] float32, NaN where unknown, from a PNG in millimeters or an NPY."""
     suffix = known_suffix(path, DEPTH_SUFFIXES, "depth")
-    data, name = read_bytes(path, "a depth map"), str(path)
+    data, name = read_bytes(path, "a depth map", MAX_PIXEL_BYTES), str(path)
     if suffix == ".npy":
         return with_nan(decode_numpy(data, name, key="depth"), name)
     stored = one_map(decode_image(data, name), name)

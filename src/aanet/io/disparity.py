@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
 from aanet.io.atomic import write_bytes
-from aanet.io.images import AnyImage, PathLike, decode_image, encode_image, read_bytes
+from aanet.io.files import read_bytes
+from aanet.io.headers import MAX_SIDE
+from aanet.io.images import MAX_PIXEL_BYTES, AnyImage, PathLike, decode_image, encode_image
 from aanet.io.maps import (
     LARGEST,
     decode_numpy,
@@ -24,6 +26,7 @@ from aanet.io.maps import (
     unscale,
     with_nan,
 )
+from aanet.io.text import parse_numbers
 from aanet.typing import FloatMap
 
 DISPARITY_SUFFIXES = (".png", ".pfm", ".npy", ".npz")
@@ -41,7 +44,7 @@ def read_disparity(path: PathLike, scale: float | None = None) -> FloatMap:
             maps of 2005 and 2006).
     """
     suffix = known_suffix(path, DISPARITY_SUFFIXES, "disparity")
-    data, name = read_bytes(path, "a disparity map"), str(path)
+    data, name = read_bytes(path, "a disparity map", MAX_PIXEL_BYTES), str(path)
     if suffix == ".png":
         return _decode_png(decode_image(data, name), name, scale)
     if suffix == ".pfm":
@@ -85,9 +88,13 @@ def decode_pfm(data: bytes, name: str) -> FloatMap:
     if header is None:
         raise ReadError(f"{name} is not a PFM file: expected a header 'Pf', width, height and scale.")
     channels = 3 if header[1] == b"PF" else 1
-    width, height, scale = int(header[2]), int(header[3]), float(header[4])
+    width, height, scales = int(header[2]), int(header[3]), parse_numbers(header[4].decode())
+    if len(scales) != 1 or max(width, height) > MAX_SIDE:
+        raise ReadError(
+            f"{name} is not a PFM file: expected at most {MAX_SIDE} rows and columns, and a scale."
+        )
     # Only the sign of the scale matters: Middlebury writes 1/255, but its values are not to be scaled.
-    order = "<" if scale < 0 else ">"
+    order = "<" if scales[0] < 0 else ">"
     wanted, got = 4 * width * height * channels, len(data) - header.end()
     if got < wanted or wanted == 0:
         raise ReadError(f"{name} is truncated: a {width}×{height} PFM has {wanted} bytes of data, not {got}.")
@@ -112,7 +119,7 @@ def _decode_png(stored: AnyImage, name: str, scale: float | None) -> FloatMap:
             f"{name} is an 8-bit PNG, which does not state its scale; give the scale (Middlebury 2001: 8, "
             "2003: 4, 2005 and 2006: 3)."
         )
-    if scale is not None and scale <= 0:
+    if scale is not None and not 1e-6 <= scale <= 1e6:
         raise InputError(f"The scale of a disparity PNG must be positive; got {scale}.")
     return unscale(stored, scale or KITTI_SCALE)
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
 from aanet.io.atomic import write_bytes
+from aanet.io.files import MEGABYTE, read_bytes
+from aanet.io.headers import check_size
 
 AnyImage = NDArray[
     np.integer[Any] | np.floating[Any]
@@ -20,8 +22,10 @@ AnyImage = NDArray[
 PathLike = str | os.PathLike[str]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+MAX_PIXEL_BYTES = 1000 * MEGABYTE  # of a file with an image or a map
 _DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # formats with 16 bits per channel
 
+_PNG_CHUNKS = 100_000
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _SIGNATURES = (
@@ -30,25 +34,9 @@ _SIGNATURES = (
 )
 
 
-def read_bytes(path: PathLike, expected: str) -> bytes:
-    """Read a file; `expected` ("an image", "a calibration file") is part of the error message."""
-    path = Path(path)
-    if path.is_dir():
-        raise ReadError(f"{path} is a folder; expected {expected}.")
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise ReadError(f"{path} does not exist; expected {expected}.") from None
-    except OSError as error:
-        raise ReadError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
-    if not data:
-        raise ReadError(f"{path} is empty (0 bytes); expected {expected}.")
-    return data
-
-
 def read_image(path: PathLike) -> AnyImage:
     """Read an image as it is stored: [H, W], [H, W, 3] or [H, W, 4] in RGB(A) order, 8 or 16 bits."""
-    return decode_image(read_bytes(path, "an image"), str(path))
+    return decode_image(read_bytes(path, "an image", MAX_PIXEL_BYTES), str(path))
 
 
 def load_image(source: AnyImage | PathLike) -> AnyImage:
@@ -66,13 +54,14 @@ def decode_image(data: bytes, name: str) -> AnyImage:
     """Decode the bytes of an image file, as `read_image` does; error messages call it `name`."""
     if not data.startswith(_SIGNATURES):
         raise ReadError(f"{name} is not a supported image: its content is {_describe(data)}.")
+    check_size(data, name)
     if not _is_complete(data):
         raise ReadError(f"{name} is damaged: the image data is truncated or corrupt ({len(data)} bytes).")
     log_level = cv2.utils.logging.getLogLevel()
     try:
         cv2.utils.logging.setLogLevel(0)  # the error below replaces the decoder's own messages
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-    except cv2.error:
+    except (cv2.error, MemoryError):
         image = None
     finally:
         cv2.utils.logging.setLogLevel(log_level)
@@ -174,7 +163,9 @@ def _is_complete(data: bytes) -> bool:
 def _png_is_complete(data: bytes) -> bool:
     """Check the chunks (length, type, payload, checksum) up to IEND."""
     at = len(_PNG)
-    while at + 12 <= len(data):
+    for _ in range(_PNG_CHUNKS):
+        if at + 12 > len(data):
+            break
         length = int.from_bytes(data[at : at + 4], "big")
         body = memoryview(data)[at + 4 : at + 8 + length]
         checksum = data[at + 8 + length : at + 12 + length]

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import io
+import re
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
-from aanet.io.images import AnyImage, PathLike
+from aanet.io.files import MEGABYTE
+from aanet.io.headers import MAX_SIDE
+from aanet.io.images import MAX_PIXEL_BYTES, AnyImage, PathLike
 from aanet.typing import FloatMap
 
 LARGEST = 65535  # the largest 16-bit value
+
+_NPY_HEADER = 10_000  # bytes, the limit of NumPy
+_NPY_FIELDS = (
+    r"'descr': ?'([^']{1,20})'",
+    r"'fortran_order': ?(True|False)",
+    r"'shape': ?\(([\d ,L]{0,60})\)",
+)
+# What zipfile raises for damaged archives, other compressions and passwords.
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError),
+    *(NotImplementedError, KeyError, IndexError, AttributeError, TypeError),
+)
 
 
 def known_suffix(path: PathLike, known: tuple[str, ...], kind: str) -> str:
@@ -39,11 +56,18 @@ def unscale(stored: AnyImage, scale: float) -> FloatMap:
 
 def one_map(values: AnyImage, name: str) -> AnyImage:
     """Return the values, or raise an error if they are not a map [H, W]."""
-    if values.ndim == 3 and values.shape[2] in (3, 4):
-        raise InputError(f"{name} has {values.shape[2]} channels, like a color image; expected one.")
-    if values.ndim != 2 or values.size == 0:
-        raise InputError(f"{name} has shape {values.shape}; expected [H, W].")
+    one_map_shape(values.shape, name)
     return values
+
+
+def one_map_shape(shape: tuple[int, ...], name: str) -> None:
+    """Raise an error if the shape is not that of a map [H, W]."""
+    if len(shape) == 3 and shape[2] in (3, 4):
+        raise InputError(f"{name} has {shape[2]} channels, like a color image; expected one.")
+    if len(shape) != 2 or not all(1 <= side <= MAX_SIDE for side in shape):
+        raise InputError(
+            f"{name} has shape {str(shape)[:40]}; expected [H, W], each from 1 to {MAX_SIDE} pixels."
+        )
 
 
 def with_nan(values: AnyImage, name: str) -> FloatMap:
@@ -51,23 +75,57 @@ def with_nan(values: AnyImage, name: str) -> FloatMap:
     values = one_map(values, name)
     if not np.issubdtype(values.dtype, np.number) or np.iscomplexobj(values):
         raise InputError(f"{name} holds values of type {values.dtype}; expected numbers.")
-    floats = values.astype(np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is unknown
+        floats = values.astype(np.float32)
     return np.where(np.isfinite(floats), floats, np.float32(np.nan))
 
 
 def decode_numpy(data: bytes, name: str, key: str) -> AnyImage:
-    """Decode an NPY file, or the array `key` of an NPZ file."""
+    """Decode a map [H, W] of numbers from an NPY file, or from the array `key` of an NPZ file."""
+    return _decode_npy(_member(data, name, f"{key}.npy") if data.startswith(b"PK") else data, name)
+
+
+def _decode_npy(data: bytes, name: str) -> AnyImage:
+    """Decode an NPY file without NumPy's reader, which evaluates the header and allocates what it states."""
+    if not data.startswith(b"\x93NUMPY") or len(data) < 12:
+        raise ReadError(f"{name} is damaged or not a NumPy file.")
+    start = 10 if data[6] == 1 else 12
+    end = start + int.from_bytes(data[8:start], "little")
+    header = data[start : min(end, start + _NPY_HEADER)].decode("latin-1")
+    found = [re.search(pattern, header) for pattern in _NPY_FIELDS]
+    kind, order, shape = (match[1] if match else "" for match in found)
+    if not kind or not order:
+        raise ReadError(f"{name} is damaged or not a NumPy file: its header is not that of an array.")
+    if not re.fullmatch(r"[<>|=]?(?:[iu][1248]|f[248])", kind):
+        raise ReadError(f"{name} holds values of type {kind!r}; expected numbers.")
+    sides = [int(side) for side in re.findall(r"\d+", shape)]
+    one_map_shape(tuple(sides), name)
+    wanted = sides[0] * sides[1] * np.dtype(kind).itemsize
+    if len(data) - end < wanted:
+        got = max(0, len(data) - end)
+        raise ReadError(f"{name} is truncated: its array has {wanted} bytes, and the file {got} of them.")
+    values = np.frombuffer(data, np.dtype(kind), sides[0] * sides[1], end)
+    return values.reshape(sides, order="F" if order == "True" else "C")
+
+
+def _member(data: bytes, name: str, member: str) -> bytes:
+    """Read one file of a ZIP archive, at most as much as a map needs."""
     try:
-        loaded = np.load(io.BytesIO(data), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        if key in loaded:
-            array: AnyImage = loaded[key]
-            return array
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        message = f"{name} is damaged or not a NumPy file."
-        raise ReadError(message) from error
-    raise ReadError(f"{name} holds {', '.join(loaded.files) or 'nothing'}; expected {key!r}.")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [known.removesuffix(".npy") for known in archive.namelist()]
+            if member not in archive.namelist():
+                held = ", ".join(repr(known)[1:31].rstrip("'") for known in names[:5]) or "nothing"
+                raise ReadError(f"{name} holds {held}; expected {member.removesuffix('.npy')!r}.")
+            with archive.open(member) as file:
+                content = file.read(MAX_PIXEL_BYTES + 1)
+    except ReadError:
+        raise
+    except (*_ZIP_ERRORS, MemoryError) as error:
+        raise ReadError(f"{name} is damaged or not a NumPy file.") from error
+    if len(content) > MAX_PIXEL_BYTES:
+        most = MAX_PIXEL_BYTES // MEGABYTE
+        raise ReadError(f"{name} is too large: its array may have at most {most} MB.")
+    return content
 
 
 def encode_npy(values: NDArray[np.generic]) -> bytes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +14,8 @@ import cv2
 import numpy as np
 
 from aanet.errors import InputError, ReadError
-from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_bytes, read_image
+from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
+from aanet.io.tables import read_table
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
 
@@ -168,19 +167,8 @@ def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pa
 
 
 def _from_table(table: str) -> Pairs:
-    text = read_bytes(table, "a CSV file of pairs").decode("utf-8-sig", "replace")
-    reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
-    if not {"left", "right"} <= set(reader.fieldnames or ()):
-        raise ReadError(f"The first line of {table} must name the columns left and right.")
     base = Path(table).parent
-    files = []
-    for row in reader:
-        if not (row["left"] and row["right"]):
-            raise ReadError(f"{table}, line {reader.line_num}: expected a left and a right file.")
-        files.append((base / row["left"], base / row["right"]))
-    if not files:
-        raise ReadError(f"{table} lists no pairs.")
-    return _of_files(files)
+    return _of_files([(base / row["left"], base / row["right"]) for row in read_table(Path(table))])
 
 
 def _of_files(files: list[tuple[Path, Path]]) -> Pairs:
@@ -197,8 +185,13 @@ def _names(files: list[Path]) -> list[str]:
     """Unique names: the stems if they differ, else the paths relative to the common folder."""
     if len({file.stem for file in files}) == len(files):
         return [file.stem for file in files]
-    common = Path(os.path.commonpath([file.absolute().parent for file in files]))
-    names = [file.absolute().relative_to(common).with_suffix("").as_posix() for file in files]
+    # Without "..", which would lead out of the output folder.
+    plain = [Path(os.path.abspath(file)) for file in files]  # noqa: PTH100 - resolve() follows links
+    try:
+        common = Path(os.path.commonpath([file.parent for file in plain]))
+    except ValueError:  # different drives on Windows
+        return [f"{index:06d}_{file.stem}" for index, file in enumerate(plain)]
+    names = [file.relative_to(common).with_suffix("").as_posix() for file in plain]
     if len(set(names)) < len(names):  # an image in several pairs, or two that differ in their suffix only
         return [f"{index:06d}_{Path(name).name}" for index, name in enumerate(names)]
     return names

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
 from aanet.io.atomic import write_bytes
-from aanet.io.images import PathLike, read_bytes
+from aanet.io.files import read_bytes
+from aanet.io.images import PathLike
 
 _FIELDS = ("x", "y", "z", "red", "green", "blue")
 _VERTEX = np.dtype([(name, "<f4" if name in "xyz" else "u1") for name in _FIELDS])

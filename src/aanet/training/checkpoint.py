@@ -1,7 +1,13 @@
-"""Checkpoints: a folder per step, written atomically; the last three and the best are kept."""
+"""Checkpoints: a folder per step, written atomically; the last three and the best are kept.
+
+`facts.json` contains a digest of every file and of its own values, so that no run resumes from damaged files.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import io
 import json
 import math
 import pickle
@@ -13,14 +19,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
 from aanet.errors import ReadError, UnsupportedError, WriteError
 
 KEPT = 3
 PREFIX = "step-"
+DAMAGED = "damaged-"  # put before the name of a checkpoint that could not be read
+WEIGHTS, AVERAGE, STATE, FACTS = "weights.safetensors", "average.safetensors", "state.pt", "facts.json"
 
 
 @dataclass(frozen=True)
@@ -47,9 +54,9 @@ def save_checkpoint(folder: Path, checkpoint: TrainingState) -> Path:
             shutil.rmtree(replaced, ignore_errors=True)
             target.rename(replaced)
         writing.rename(target)
-    except (OSError, RuntimeError, SafetensorError) as error:
-        # torch and safetensors report a full disk with their own exceptions.
-        raise WriteError(f"Cannot write the checkpoint {target}: {_reason(error)}.") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise WriteError(f"Cannot write the checkpoint {target}: {reason}.") from error
     finally:
         shutil.rmtree(writing, ignore_errors=True)
     shutil.rmtree(replaced, ignore_errors=True)
@@ -58,46 +65,80 @@ def save_checkpoint(folder: Path, checkpoint: TrainingState) -> Path:
 
 
 def _write(folder: Path, checkpoint: TrainingState) -> None:
-    contiguous = {name: value.contiguous() for name, value in checkpoint.weights.items()}
-    save_file(contiguous, folder / "weights.safetensors")
+    # Encoded in memory first: torch and safetensors report a full disk in their own words.
+    state = io.BytesIO()
+    torch.save(checkpoint.state, state)
+    contents = {WEIGHTS: _encode(checkpoint.weights), STATE: state.getvalue()}
     if checkpoint.average:
-        contiguous = {name: value.contiguous() for name, value in checkpoint.average.items()}
-        save_file(contiguous, folder / "average.safetensors")
-    torch.save(checkpoint.state, folder / "state.pt")
-    # JSON has no NaN: the score of a step that was not validated is null.
-    score = None if math.isnan(checkpoint.score) else checkpoint.score
-    facts = {"network": checkpoint.network, "step": checkpoint.step, "score": score}
-    (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+        contents[AVERAGE] = _encode(checkpoint.average)
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    facts: dict[str, Any] = {
+        "network": checkpoint.network,
+        "step": checkpoint.step,
+        # JSON has no NaN: the score of a step that was not validated is null.
+        "score": None if math.isnan(checkpoint.score) else checkpoint.score,
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+    }
+    text = json.dumps({**facts, "sha256": _digest(facts)})
+    (folder / FACTS).write_bytes(text.encode())
 
 
-def _reason(error: Exception) -> str:
-    cause = error.strerror if isinstance(error, OSError) else None
-    text = cause or str(error).splitlines()[0]
-    return text.rstrip(".")[:1].lower() + text.rstrip(".")[1:]
+def _encode(tensors: dict[str, Tensor]) -> bytes:
+    return save({name: value.contiguous() for name, value in tensors.items()})
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def load_checkpoint(path: Path, network: str) -> TrainingState:
-    """Read a checkpoint folder; it must belong to the named network."""
+    """Read a checkpoint folder; it must be undamaged and belong to the named network."""
     try:
-        facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
+        facts = json.loads((path / FACTS).read_bytes())
+        contents = _read_files(path, facts)
         if facts["network"] != network:
             raise UnsupportedError(
                 f"{path} is a checkpoint of {facts['network']}; the recipe trains {network}."
             )
-        average = path / "average.safetensors"
         return TrainingState(
-            network=facts["network"],
-            step=facts["step"],
-            score=math.nan if facts["score"] is None else facts["score"],
-            weights=load_file(path / "weights.safetensors"),
-            average=load_file(average) if average.exists() else {},
-            state=torch.load(path / "state.pt", weights_only=True),
+            network=network,
+            step=int(facts["step"]),
+            score=math.nan if facts["score"] is None else float(facts["score"]),
+            weights=load(contents[WEIGHTS]),
+            average=load(contents[AVERAGE]) if AVERAGE in contents else {},
+            state=dict(torch.load(io.BytesIO(contents[STATE]), weights_only=True)),
         )
-    except (OSError, KeyError, json.JSONDecodeError, SafetensorError, RuntimeError) as error:
-        raise ReadError(f"{path} is not a complete checkpoint: {_reason(error)}.") from error
+    except (ReadError, UnsupportedError):
+        raise
     except pickle.UnpicklingError as error:
-        state = path / "state.pt"
-        raise ReadError(f"{state} contains objects other than tensors and plain values.") from error
+        raise ReadError(f"{path / STATE} contains objects other than tensors and plain values.") from error
+    except FileNotFoundError as error:
+        raise ReadError(f"{path} is not a complete checkpoint: {error.filename} is missing.") from error
+    except Exception as error:  # a damaged file can raise any exception
+        raise ReadError(f"{path} is damaged ({type(error).__name__}).") from error
+
+
+def _read_files(path: Path, facts: dict[str, Any]) -> dict[str, bytes]:
+    """Return the contents of the files after comparing their digests with those in the facts."""
+    if "files" not in facts:  # written before there were digests
+        names = [WEIGHTS, STATE, *([AVERAGE] if (path / AVERAGE).exists() else [])]
+        return {name: (path / name).read_bytes() for name in names}
+    if _digest({key: value for key, value in facts.items() if key != "sha256"}) != facts["sha256"]:
+        raise ReadError(f"{path / FACTS} is damaged.")
+    contents = {
+        name: (path / name).read_bytes() for name in (WEIGHTS, STATE, AVERAGE) if name in facts["files"]
+    }
+    for name, content in contents.items():
+        if hashlib.sha256(content).hexdigest() != facts["files"][name]:
+            raise ReadError(f"{path / name} is damaged.")
+    return contents
+
+
+def set_aside(path: Path) -> None:
+    """Rename a checkpoint that cannot be read, so that it no longer counts as one of the last three."""
+    with contextlib.suppress(OSError):  # a folder that cannot be changed is skipped again next time
+        path.rename(path.with_name(DAMAGED + path.name))
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -113,10 +154,10 @@ def best_checkpoint(folder: Path) -> Path | None:
 
 def _score(path: Path) -> float | None:
     try:
-        score = json.loads((path / "facts.json").read_text(encoding="utf-8"))["score"]
-    except (OSError, KeyError, json.JSONDecodeError):
+        score = json.loads((path / FACTS).read_bytes())["score"]
+        return None if score is None else float(score)
+    except (OSError, KeyError, ValueError, TypeError, RecursionError):
         return None
-    return None if score is None else float(score)
 
 
 def _prune(folder: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from aanet.data.datasets import StereoDataset
 from aanet.engines.semi_global import left_right_difference
+from aanet.errors import InputError
 from aanet.io.disparity import write_disparity
 from aanet.matcher import StereoMatcher
 
@@ -27,6 +28,7 @@ def write_pseudo_labels(
     matcher: StereoMatcher, dataset: StereoDataset, max_difference_px: float
 ) -> Iterator[Label]:
     """Predict every pair and write the pixels that pass the left-right check into the dataset's folder."""
+    _refuse_outside(dataset)
     for index in range(len(dataset)):
         sample = dataset[index]
         result = matcher(sample.left, sample.right, check=True, inspect=False)
@@ -35,3 +37,14 @@ def write_pseudo_labels(
         path = dataset.pseudo_label_path(index)
         write_disparity(path, np.where(consistent, result.disparity, np.float32(np.nan)))
         yield Label(sample.name, path, float(consistent.mean()))
+
+
+def _refuse_outside(dataset: StereoDataset) -> None:
+    """Raise an error if a map would be written elsewhere, as for the image "../a.png" in a CSV file."""
+    for index in range(len(dataset)):
+        path = dataset.pseudo_label_path(index)
+        if not path.is_relative_to(dataset.root) or ".." in path.relative_to(dataset.root).parts:
+            raise InputError(
+                f"{dataset.pairs[index].left} is not inside {dataset.root}, so that its map would not be "
+                "either; use images inside the folder."
+            )

@@ -8,16 +8,22 @@ import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from aanet.errors import InputError, ReadError
-from aanet.training.schema import build, closest
+from aanet.inference.spec import MAX_DISPARITY
+from aanet.io.files import MEGABYTE, read_bytes
+from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
 
+MAX_RECIPE_BYTES = MEGABYTE
+MAX_EXTENSIONS = 20
+
+SearchRange = Annotated[int, Range(1, MAX_DISPARITY)]
 Unit = Literal["epochs", "steps", "minutes"]
 Regression = Literal["soft_argmin", "peak"]
 
@@ -27,7 +33,7 @@ class TrainedNetworkSpec:
     """The network to train and its initial weights."""
 
     name: str
-    max_disparity: int = 192
+    max_disparity: SearchRange = 192
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
     # Equation 7, or over the highest peak only; default: as in `start_from`, else the network's default.
     regression: Regression | None = None
@@ -42,12 +48,12 @@ class DataSpec:
     root: str = ""
     split: str | None = None  # default: the dataset's first split
     pseudo_labels: bool = False  # whether to read the output of `aanet pseudo-label`
-    weight: float | None = None  # share in a mixture; without weights the datasets are concatenated
-    length: int = 1_000_000  # scenes in an epoch
-    size: tuple[int, int] | None = None  # height and width of a scene; default: the stage's crop
+    weight: Amount | None = None  # share in a mixture; without weights the datasets are concatenated
+    length: Positive = 1_000_000  # scenes in an epoch
+    size: tuple[Positive, Positive] | None = None  # height and width of a scene; default: the stage's crop
     textures: str = ""  # a folder of photographs; empty = procedural textures
-    world_seed: int = 0
-    kinds: dict[str, float] | None = None  # relative frequency of each kind of scene; default: the world's
+    world_seed: Count = 0
+    kinds: dict[str, Amount] | None = None  # relative frequency of each kind of scene; default: the world's
 
 
 @dataclass(frozen=True)
@@ -55,16 +61,16 @@ class AugmentationSpec:
     """Augmentation as in the paper by default; the other options are disabled by default."""
 
     color: bool = True
-    vertical_flip: float = 0.5
-    asymmetric_color: float = 0.0  # probability of different color changes for the two views
-    erase: float = 0.0  # probability of erased patches in the right view
-    erase_px: tuple[int, int] = (40, 90)
-    erase_other: float = 0.0  # share of patches filled with another region instead of the mean color
+    vertical_flip: Share = 0.5
+    asymmetric_color: Share = 0.0  # probability of different color changes for the two views
+    erase: Share = 0.0  # probability of erased patches in the right view
+    erase_px: tuple[Positive, Positive] = (40, 90)
+    erase_other: Share = 0.0  # share of patches filled with another region instead of the mean color
     log2_scale: tuple[float, float] = (0.0, 0.0)
-    log2_stretch: float = 0.0
-    vertical_shift: float = 0.0  # probability of a vertical shift of the right view
-    vertical_shift_px: float = 0.5
-    rotation_deg: float = 0.0  # maximum rotation of the right view, applied with the vertical shift
+    log2_stretch: Amount = 0.0
+    vertical_shift: Share = 0.0  # probability of a vertical shift of the right view
+    vertical_shift_px: Amount = 0.5
+    rotation_deg: Amount = 0.0  # maximum rotation of the right view, applied with the vertical shift
 
 
 @dataclass(frozen=True)
@@ -72,11 +78,11 @@ class OptimizerSpec:
     """The optimizer; Adam, as in the paper, by default."""
 
     name: Literal["adam", "adamw", "muon"] = "adam"
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 1e-4
-    offset_factor: float = 0.1  # of the learning rate, for offset and mask predictors
-    backbone_factor: float = 1.0  # of the learning rate, for a pretrained backbone
-    clip_norm: float = 0.0  # maximum gradient norm; 0 = no clipping
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    weight_decay: Amount = 1e-4
+    offset_factor: Amount = 0.1  # of the learning rate, for offset and mask predictors
+    backbone_factor: Amount = 1.0  # of the learning rate, for a pretrained backbone
+    clip_norm: Amount = 0.0  # maximum gradient norm; 0 = no clipping
 
 
 @dataclass(frozen=True)
@@ -86,26 +92,26 @@ class StageSpec:
     Exactly one of `epochs`, `steps` and `minutes` gives the length; `milestones` are in the same unit.
     """
 
-    crop: tuple[int, int]
+    crop: tuple[Positive, Positive]
     batch: int  # pairs per optimizer step, over all processes
     learning_rate: float
     name: str = "training"
     trains: Literal["features", "aggregation", "all"] = "all"
     loss: Literal["pyramid", "finest", "cells"] = "pyramid"
-    matching_weight: float = 0.0  # weight of the matching loss of raw features
-    matching_until: float = 1.0  # share of the stage after which the matching loss is dropped
-    score_weight: float = 0.0  # weight of the cross-entropy of aggregated scores
+    matching_weight: Amount = 0.0  # weight of the matching loss of raw features
+    matching_until: Share = 1.0  # share of the stage after which the matching loss is dropped
+    score_weight: Amount = 0.0  # weight of the cross-entropy of aggregated scores
     accumulate: int = 1  # number of parts that a batch is split into, to save memory
     schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"
-    milestones: tuple[float, ...] = ()
-    factor: float = 0.5  # of the learning rate at each milestone
-    warmup_steps: int = 0
+    milestones: tuple[Amount, ...] = ()
+    factor: Amount = 0.5  # of the learning rate at each milestone
+    warmup_steps: Count = 0
     frozen_batch_norm: bool = False
     keep_pretrained: bool = False  # whether to freeze slow layers of a pretrained backbone
-    epochs: float | None = None
-    steps: int | None = None
-    minutes: float | None = None
-    scene_disparity: int | None = None  # maximum in synthetic scenes; default: the network's
+    epochs: Amount | None = None
+    steps: Count | None = None
+    minutes: Amount | None = None
+    scene_disparity: SearchRange | None = None  # maximum in synthetic scenes; default: the network's
 
     def __post_init__(self) -> None:
         where = f"stage {self.name!r}"
@@ -116,7 +122,7 @@ class StageSpec:
                 f"{where}: 'batch' must be a positive multiple of 'accumulate'; "
                 f"they are {self.batch} and {self.accumulate}."
             )
-        if self.learning_rate <= 0:
+        if not 0 < self.learning_rate < float("inf"):
             raise InputError(f"{where}: 'learning_rate' must be positive; it is {self.learning_rate}.")
         if self.trains == "features" and self.score_weight:
             raise InputError(
@@ -143,8 +149,8 @@ class ValidationSpec:
     """Held-out datasets that are scored periodically."""
 
     data: tuple[DataSpec, ...] = ()
-    every_minutes: float = 30.0
-    limit: int = 0  # use only the first pairs of each set; 0 = all
+    every_minutes: Amount = 30.0
+    limit: Count = 0  # use only the first pairs of each set; 0 = all
 
 
 @dataclass(frozen=True)
@@ -152,13 +158,13 @@ class RunSpec:
     """How the run is executed; only precision and EMA affect the resulting weights."""
 
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
-    ema_decay: float = 0.0  # exponential moving average of the weights; 0 = off
+    ema_decay: Share = 0.0  # exponential moving average of the weights; 0 = off
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: int = 0  # of the training process; 0 = PyTorch's default
-    workers: int = 1
-    checkpoint_minutes: float = 10.0
-    log_steps: int = 50
-    picture_steps: int = 1000
+    threads: Count = 0  # of the training process; 0 = PyTorch's default
+    workers: Count = 1
+    checkpoint_minutes: Amount = 10.0
+    log_steps: Positive = 50
+    picture_steps: Count = 1000
 
 
 @dataclass(frozen=True)
@@ -168,7 +174,7 @@ class Recipe:
     network: TrainedNetworkSpec
     data: tuple[DataSpec, ...]
     stage: tuple[StageSpec, ...]
-    seed: int = 0
+    seed: Count = 0
     augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
     optimizer: OptimizerSpec = field(default_factory=OptimizerSpec)
     validation: ValidationSpec = field(default_factory=ValidationSpec)
@@ -197,16 +203,35 @@ def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
     return build(Recipe, table, path.name)
 
 
-def read_table(path: Path) -> dict[str, Any]:
+def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Parse a recipe; `extends = "other.toml"` inherits from a recipe in the same folder."""
-    if not path.is_file():
-        raise ReadError(f"There is no recipe at {path}.")
+    if len(extended_by) == MAX_EXTENSIONS:
+        raise ReadError(f"{extended_by[0]} extends more than {MAX_EXTENSIONS} recipes, or itself.")
+    content = read_bytes(path, "a recipe", MAX_RECIPE_BYTES)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = _loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path} is not valid TOML: {error}.") from error
+        reason = " ".join(str(error).split())[:200]
+        raise ReadError(f"{path} is not valid TOML: {reason}.") from error
     base = table.pop("extends", None)
-    return table if base is None else merge(read_table(path.parent / str(base)), table)
+    if base is None:
+        return table
+    if not isinstance(base, str):
+        raise ReadError(f"{path}: 'extends' must be the name of a recipe; it is {str(base)[:50]!r}.")
+    return merge(read_table(path.parent / base, (*extended_by, path)), table)
+
+
+def _loads(text: str) -> dict[str, Any]:
+    """Parse TOML; every error is a TOMLDecodeError."""
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError("it is nested too deeply") from error
+    except (ValueError, OverflowError) as error:  # a number or a date that Python cannot represent
+        raise tomllib.TOMLDecodeError(str(error)) from error
+    return table
 
 
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -236,12 +261,12 @@ def _descend(target: Any, part: str, override: str) -> Any:
     if isinstance(target, dict):
         return target.setdefault(part, {})
     if isinstance(target, list):
-        names = [str(entry.get("name", "")) for entry in target]
+        names = [str(entry.get("name", "")) if isinstance(entry, dict) else "" for entry in target]
         if part in names:
             return target[names.index(part)]
-        if part.isdecimal() and int(part) < len(target):
-            return target[int(part)]
         numbers = [str(number) for number in range(len(target))]
+        if part in numbers:
+            return target[int(part)]
         raise InputError(f"{override!r}: there is no entry {part!r}; {closest(part, numbers + names)}.")
     raise InputError(f"{override!r}: {part!r} is not a key, because its parent is the value {target!r}.")
 
@@ -249,6 +274,6 @@ def _descend(target: Any, part: str, override: str) -> Any:
 def _parse(text: str) -> Any:
     """Parse a TOML value; anything else is a string, so that no quotes are needed on the command line."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return _loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text

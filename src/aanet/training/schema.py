@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import types
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from aanet.errors import InputError
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Range:
+    """The smallest and the largest value of a number."""
+
+    low: float
+    high: float = 1e9
+
+
+Count = Annotated[int, Range(0)]
+Positive = Annotated[int, Range(1)]
+Amount = Annotated[float, Range(0)]
+Share = Annotated[float, Range(0, 1)]
+
+
 def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """Make an instance of the dataclass `cls` from a table; `where` names the table in errors."""
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # any dataclass
     for key in table:
         if key not in fields:
@@ -40,6 +56,8 @@ def coerce(value: Any, hint: Any, where: str) -> Any:
     if origin in (Union, types.UnionType):  # an optional value: TOML has no null
         (hint,) = (argument for argument in arguments if argument is not type(None))
         return coerce(value, hint, where)
+    if origin is Annotated:
+        return _within(coerce(value, arguments[0], where), arguments[1], where)
     if origin is Literal:
         if value not in arguments:
             allowed = ", ".join(repr(argument) for argument in arguments)
@@ -54,14 +72,23 @@ def coerce(value: Any, hint: Any, where: str) -> Any:
         return {key: coerce(item, arguments[1], f"{where}, {key!r}") for key, item in value.items()}
     if is_spec:
         return build(hint, value, where)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    if hint is float and type(value) is int:
+        value = float(value) if abs(value) < _LARGEST else math.inf
+    if type(value) in (int, float) and not abs(value) < _LARGEST:
+        raise InputError(f"{where} must be a finite number; it is {str(value)[:30]}.")
     if type(value) is not hint:
         raise InputError(f"{where} must be {_NAMES[hint]}; it is {value!r}.")
     return value
 
 
+_LARGEST = 2**53  # whole numbers up to here are exact as floats
 _NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+
+
+def _within(value: float, limits: Range, where: str) -> float:
+    if not limits.low <= value <= limits.high:
+        raise InputError(f"{where} must be from {limits.low:g} to {limits.high:g}; it is {value!r}.")
+    return value
 
 
 def _coerce_tuple(value: Any, arguments: tuple[Any, ...], where: str) -> tuple[Any, ...]:

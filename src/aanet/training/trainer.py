@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -24,12 +25,14 @@ from aanet.training.checkpoint import (
     random_states,
     restore_random_states,
     save_checkpoint,
+    set_aside,
 )
 from aanet.training.ema import WeightAverage
 from aanet.training.manifest import describe_run, write_manifest
 from aanet.training.optimizer import make_optimizer, set_learning_rate
 from aanet.training.recipe import Recipe, StageSpec
 from aanet.training.reporting import Averages, Report, Reporter, training_picture
+from aanet.training.run_lock import locked
 from aanet.training.schedules import Progress
 from aanet.training.step import Stepper, StepResult
 from aanet.training.transfer import without_training_heads
@@ -76,15 +79,38 @@ class Trainer:
         self.stopping = False
 
     def resume(self, folder: Path) -> None:
-        """Continue from the last checkpoint in a run's folder."""
+        """Continue from the newest undamaged checkpoint in a run's folder."""
         found = checkpoints(folder / "checkpoints")
         if not found:
             raise ReadError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
-        checkpoint = load_checkpoint(found[-1], self.recipe.network.name)
+        damaged: list[Path] = []
+        for path in reversed(found):
+            try:
+                self._restore(load_checkpoint(path, self.recipe.network.name), path)
+            except ReadError as error:
+                self.reporter.say(f"{error} Trying the checkpoint before it.")
+                damaged.append(path)
+                continue
+            break
+        else:
+            raise ReadError(f"All checkpoints in {folder / 'checkpoints'} are damaged.")
+        if damaged:
+            self.reporter.say(f"continuing from {path}.")
+        if self.folder is not None:
+            for each in damaged:
+                set_aside(each)
+
+    def _restore(self, checkpoint: TrainingState, path: Path) -> None:
         try:
             self.network.load_state_dict(checkpoint.weights)
         except RuntimeError as error:
-            raise UnsupportedError(f"{found[-1]} does not fit the network of the recipe.") from error
+            raise UnsupportedError(f"{path} does not fit the network of the recipe.") from error
+        try:
+            self._restore_state(checkpoint)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
+            raise ReadError(f"The state in {path} is damaged ({type(error).__name__}).") from error
+
+    def _restore_state(self, checkpoint: TrainingState) -> None:
         state = checkpoint.state
         self.step = checkpoint.step
         self.stage_index = state["stage"]
@@ -107,9 +133,10 @@ class Trainer:
         Returns:
             The file of exported weights; None if stopped before the end, or without a folder.
         """
-        if self.folder is not None:
-            write_manifest(self.folder / "manifest.json", self.manifest())
-        with self.reporter, environment.on_stop_signal(self._stop):
+        alone = nullcontext() if self.folder is None else locked(self.folder)
+        with alone, self.reporter, environment.on_stop_signal(self._stop):
+            if self.folder is not None:
+                write_manifest(self.folder / "manifest.json", self.manifest())
             for index in range(self.stage_index, len(self.recipe.stage)):
                 if index > self.stage_index:
                     self.stage_index, self.progress, self.optimizer_state = index, Progress(), None

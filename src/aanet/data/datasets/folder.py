@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING
 from aanet.data.datasets.base import PairFiles, StereoDataset
 from aanet.data.datasets.card import DatasetCard, Protocol
 from aanet.data.layout import Group
-from aanet.errors import ReadError
 
 if TYPE_CHECKING:
     from aanet.data.sample import StereoSample
     from aanet.io.images import PathLike
 
-COLUMNS = ("left", "right", "disparity", "mask")
+OPTIONAL_COLUMNS = ("disparity", "mask")
 
 
 class Folder(StereoDataset):
@@ -66,7 +64,7 @@ class Folder(StereoDataset):
     @cached_property
     def pairs(self) -> list[PairFiles]:
         """Every pair of the folder or of the CSV file."""
-        return super().pairs if self.table is None else read_table(self.table)
+        return super().pairs if self.table is None else read_pairs(self.table)
 
     def __getitem__(self, index: int) -> StereoSample:
         from aanet.data.datasets.reading import read_mask
@@ -93,32 +91,16 @@ class Folder(StereoDataset):
             )
 
 
-def read_table(path: Path) -> list[PairFiles]:
+def read_pairs(path: Path) -> list[PairFiles]:
     """Read a CSV file of pairs; an empty cell means that the pair has no such file."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    except FileNotFoundError:
-        raise ReadError(f"{path} does not exist; expected a CSV file of pairs.") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ReadError(f"{path} is not a CSV file in UTF-8: {error}.") from error
-    if not rows:
-        raise ReadError(f"{path} lists no pairs; expected a header with {', '.join(COLUMNS)} and rows.")
-    missing = [column for column in COLUMNS[:2] if column not in rows[0]]
-    unknown = [str(column) for column in rows[0] if column not in COLUMNS]
-    if missing or unknown:
-        got = ", ".join(map(str, rows[0]))
-        raise ReadError(
-            f"{path}: expected the columns {', '.join(COLUMNS)} (the last two optional); got {got}."
-        )
-    return [_pair_of_row(path, number, row) for number, row in enumerate(rows, start=2)]
+    from aanet.io.tables import read_table
+
+    return [_pair_of_row(path.parent, row) for row in read_table(path, OPTIONAL_COLUMNS)]
 
 
-def _pair_of_row(table: Path, number: int, row: dict[str, str | None]) -> PairFiles:
-    files = {column: table.parent / text.strip() for column, text in row.items() if text and text.strip()}
-    if "left" not in files or "right" not in files:
-        raise ReadError(f"{table}, line {number}: a pair needs a left and a right image.")
-    key = Path((row["left"] or "").strip()).with_suffix("")
+def _pair_of_row(folder: Path, row: dict[str, str]) -> PairFiles:
+    files = {column: folder / text for column, text in row.items()}
+    key = Path(row["left"]).with_suffix("")
     key = Path(*key.parts[1:]) if key.is_absolute() else key
     return PairFiles(
         key=key.as_posix(),
@@ -127,5 +109,5 @@ def _pair_of_row(table: Path, number: int, row: dict[str, str | None]) -> PairFi
         disparity=files.get("disparity"),
         visible=files.get("mask"),
         objects=None,
-        pseudo=table.parent / "disparity_pseudo" / f"{key}.pfm",
+        pseudo=folder / "disparity_pseudo" / f"{key}.pfm",
     )

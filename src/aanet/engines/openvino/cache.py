@@ -21,7 +21,7 @@ from typing import NamedTuple
 import platformdirs
 
 from aanet.inference.spec import NetworkSpec
-from aanet.io.images import read_bytes
+from aanet.io.files import read_bytes
 
 _MODEL, _WEIGHTS, _SPEC = "model.xml", "model.bin", "spec.json"
 KEPT = 16  # converted networks; those that were not used for the longest time make room
@@ -57,14 +57,31 @@ def key_of(weights: Path, max_disparity: int | None, converter: str) -> str:
 def load(key: str) -> Converted | None:
     """Return what is kept under a key; None if there is nothing, or if it is damaged."""
     folder = cache_folder() / "openvino" / key
+    found = _read(folder)
+    if found is None and folder.exists():
+        _log.warning("The converted network in %s is damaged; it is converted again.", folder)
+    with contextlib.suppress(OSError):  # another user's folder may be read, not marked as used
+        os.utime(folder / _SPEC)
+    return found
+
+
+def _read(folder: Path) -> Converted | None:
+    """Return an entry whose digest is correct, or None."""
     try:
         content = json.loads((folder / _SPEC).read_text(encoding="utf-8"))
-        whole = all((folder / name).stat().st_size == size for name, size in content["bytes"].items())
-        with contextlib.suppress(OSError):  # another user's folder may be read, not marked as used
-            os.utime(folder / _SPEC)
-        return Converted(folder / _MODEL, NetworkSpec.from_dict(content["spec"])) if whole else None
-    except (OSError, ValueError, KeyError, TypeError):
+        if content["sha256"] != _digest(folder, content["spec"]):
+            return None
+        return Converted(folder / _MODEL, NetworkSpec.from_dict(content["spec"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _digest(folder: Path, spec: object) -> str:
+    """Return a digest over the whole entry; one byte that changed would change disparities unnoticed."""
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
+    for name in (_MODEL, _WEIGHTS):
+        digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def store(key: str, write: Callable[[Path], NetworkSpec]) -> Converted | None:
@@ -79,8 +96,7 @@ def store(key: str, write: Callable[[Path], NetworkSpec]) -> Converted | None:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{key}."))
         spec = write(temporary / _MODEL)
-        sizes = {name: (temporary / name).stat().st_size for name in (_MODEL, _WEIGHTS)}
-        content = {"spec": asdict(spec), "bytes": sizes}
+        content = {"spec": asdict(spec), "sha256": _digest(temporary, asdict(spec))}
         (temporary / _SPEC).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         _publish(temporary, target)
         _make_room(target)
@@ -90,16 +106,16 @@ def store(key: str, write: Callable[[Path], NetworkSpec]) -> Converted | None:
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
-    return load(key)
+    return _read(target)
 
 
 def _publish(temporary: Path, target: Path) -> None:
-    if load(target.name) is None:  # absent, or damaged
+    if _read(target) is None:  # absent, or damaged
         shutil.rmtree(target, ignore_errors=True)
     try:
         temporary.rename(target)
     except OSError:
-        if load(target.name) is None:  # not because another process was first
+        if _read(target) is None:  # not because another process was first
             raise
 
 

@@ -5,6 +5,8 @@ Once a weights file has been converted, predictions need neither torch nor the t
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -18,13 +20,15 @@ from aanet.engines.bf16_support import may_be_default, require_bf16
 from aanet.engines.openvino import cache
 from aanet.errors import ReadError
 from aanet.inference import memory
-from aanet.inference.description import SECTION, Description, parse
+from aanet.inference.description import SECTION, WEIGHTS_DIGEST, Description, parse
 from aanet.inference.spec import Maps, NetworkSpec, Precision
+from aanet.io.files import read_bytes
 from aanet.typing import FloatMap
 
 if TYPE_CHECKING:
     from aanet.models.network import StereoNetwork
 
+_log = logging.getLogger(__name__)
 _MAX_COMPILED_SIZES = 4  # a folder rarely has more image sizes, and each compiled model copies the weights
 
 
@@ -84,24 +88,20 @@ class OpenVINOEngine:
             require_bf16("openvino")  # before a conversion that takes seconds
         key = cache.key_of(path, max_disparity, f"openvino {openvino.__version__}")
         cached = cache.load(key)
-        if cached is None:
-            from aanet.engines.graph import spec_of
-            from aanet.engines.openvino.conversion import to_openvino
-            from aanet.models.weights import checkpoint
-
-            stored = checkpoint.read(path)
-            network = stored.network(training_heads=False, max_disparity=max_disparity)
-            model, spec = to_openvino(network), spec_of(network, stored.hints)
+        model = None if cached is None else _read_cached(cached)
+        if cached is None or model is None:
+            converted, spec = _convert(path, max_disparity)
 
             def write(target: Path) -> NetworkSpec:
-                openvino.save_model(model, target, compress_to_fp16=False)
+                openvino.save_model(converted, target, compress_to_fp16=False)
                 return spec
 
             cached = cache.store(key, write)
-            if cached is None:
-                return cls(model, spec, precision, threads)
-        # The model is read back even right after storing it, so that all predictions are bitwise equal.
-        model, spec = openvino.Core().read_model(cached.model), cached.spec
+            # The model is read back right after storing it, so that all predictions are bitwise equal.
+            model = None if cached is None else _read_cached(cached)
+            if cached is None or model is None:
+                return cls(converted, spec, precision, threads)
+        spec = cached.spec
         if precision == "auto" and may_be_default("openvino"):
             from aanet.engines.openvino.precision import choose_precision
 
@@ -123,13 +123,18 @@ class OpenVINOEngine:
         cls, path: Path, precision: Precision = "auto", threads: int | None = None
     ) -> tuple[OpenVINOEngine, Description]:
         """Open an .xml file written by `aanet export`; the precision "auto" means float32."""
-        if not path.with_suffix(".bin").is_file():
-            raise ReadError(f"The weights of {path} are missing: {path.with_suffix('.bin')} does not exist.")
+        weights = path.with_suffix(".bin")
+        if not weights.is_file():
+            raise ReadError(f"The weights of {path} are missing: {weights} does not exist.")
         try:
             model = openvino.Core().read_model(path)
-        except RuntimeError as error:
+            properties = model.get_rt_info(SECTION).value if model.has_rt_info(SECTION) else {}
+        except Exception as error:  # a RuntimeError, or UnicodeDecodeError for damaged text
             raise ReadError(f"OpenVINO {openvino.__version__} cannot read the model {path}.") from error
-        exported = parse(model.get_rt_info(SECTION).value if model.has_rt_info(SECTION) else {}, path)
+        exported = parse(properties if isinstance(properties, dict) else {}, path)
+        digest = hashlib.sha256(read_bytes(weights, "the weights of an exported file")).hexdigest()
+        if properties.get(WEIGHTS_DIGEST) != digest:
+            raise ReadError(f"{weights} is damaged, or it is not the file that was exported with {path}.")
         return cls(model, exported.spec, precision, threads), exported
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
@@ -149,9 +154,35 @@ class OpenVINOEngine:
         while len(self._compiled) >= _MAX_COMPILED_SIZES:
             self._compiled.popitem(last=False)
         model = self._model.clone()
-        model.reshape({0: list(shape), 1: list(shape)})
-        self._compiled[shape] = self._core.compile_model(model, "CPU", self._properties)
+        try:
+            model.reshape({0: list(shape), 1: list(shape)})
+            self._compiled[shape] = self._core.compile_model(model, "CPU", self._properties)
+        except (RuntimeError, IndexError) as error:  # IndexError if the model has only one input
+            size = f"{shape[2]}×{shape[3]}"
+            raise ReadError(
+                f"OpenVINO cannot run the model {self.spec.name} for images of {size}."
+            ) from error
         return self._compiled[shape]
+
+
+def _convert(path: Path, max_disparity: int | None) -> tuple[openvino.Model, NetworkSpec]:
+    """Convert a weights file; only this needs torch."""
+    from aanet.engines.graph import spec_of
+    from aanet.engines.openvino.conversion import to_openvino
+    from aanet.models.weights import checkpoint
+
+    stored = checkpoint.read(path)
+    network = stored.network(training_heads=False, max_disparity=max_disparity)
+    return to_openvino(network), spec_of(network, stored.hints)
+
+
+def _read_cached(cached: cache.Converted) -> openvino.Model | None:
+    """Read a cached model; None if OpenVINO refuses it, or if another process has just removed it."""
+    try:
+        return openvino.Core().read_model(cached.model)
+    except RuntimeError:
+        _log.warning("OpenVINO cannot read the converted network %s; it is converted again.", cached.model)
+        return None
 
 
 def threads_from_environment() -> int | None:

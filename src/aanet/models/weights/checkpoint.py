@@ -29,6 +29,7 @@ from aanet.models.weights import files, official
 from aanet.version import __version__
 
 FORMAT = "aanet-1"
+MAX_DISPARITY = 65536  # limit for values in files, in pixels
 NORMALIZATION = {"mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}
 
 
@@ -150,30 +151,59 @@ def _read_safetensors(path: Path) -> Checkpoint:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dictionary
-    except (safetensors.SafetensorError, OSError) as error:
-        raise ReadError(f"{path} is damaged or not a safetensors file ({error}).") from error
-    state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
+        state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
+    except Exception as error:  # a damaged header can raise any exception
+        reason = " ".join(str(error).split())[:200]
+        raise ReadError(f"{path} is damaged or not a safetensors file ({reason}).") from error
     if metadata.get("format") != FORMAT:
         return _from_official(state, str(path))
     try:
-        architecture = Architecture(**json.loads(metadata["architecture"]))
+        architecture = _architecture(json.loads(metadata["architecture"]), path)
         normalization = json.loads(metadata["normalization"])
         hints = dict(json.loads(metadata.get("hints", "{}")))
-        facts = json.loads(metadata["facts"])
-    except (KeyError, TypeError, ValueError) as error:
+        facts = _facts(json.loads(metadata["facts"]))
+    except ReadError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ReadError(f"The metadata of {path} is incomplete or damaged.") from error
     if normalization != NORMALIZATION:
-        raise ReadError(f"{path} expects images normalized with {normalization}, which is not supported.")
+        raise ReadError(
+            f"{path} expects images normalized with {str(normalization)[:100]}, which is not supported."
+        )
     return Checkpoint(architecture, state, InferenceHints.from_dict(hints, str(path)), facts, str(path))
+
+
+def _architecture(values: dict[str, Any], path: Path) -> Architecture:
+    """Return the architecture in the metadata; a value of the wrong type raises a ValueError."""
+    architecture = Architecture(**values)
+    for name, value in asdict(architecture).items():
+        if type(value) is not {"max_disparity": int, "training_heads": bool}.get(name, str):
+            raise ValueError(name)
+    if not 0 < architecture.max_disparity <= MAX_DISPARITY:
+        raise ValueError(architecture.max_disparity)
+    if architecture.builder not in zoo.NETWORKS:
+        raise ReadError(f"{path} does not fit: there is no network {architecture.builder!r}.")
+    return architecture
+
+
+def _facts(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts in the metadata; scores must be numbers by model, dataset and metric."""
+    for datasets in values.get("scores", {}).values():
+        for metrics in datasets.values():
+            for score in metrics.values():
+                float(score)
+    return values
 
 
 def _read_pickle(path: Path) -> Checkpoint:
     damaged = ReadError(f"{path} is truncated or not a PyTorch checkpoint.")
-    with path.open("rb") as file:
-        if file.read(2) == b"PK" and not zipfile.is_zipfile(path):
-            raise damaged
     try:
+        with path.open("rb") as file:
+            if file.read(2) == b"PK":
+                _refuse_compressed(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
+    except ReadError:
+        raise
     except pickle.UnpicklingError as error:
         raise ReadError(
             f"{path} contains objects other than weights, and loading it could execute code; it is refused."
@@ -181,6 +211,13 @@ def _read_pickle(path: Path) -> Checkpoint:
     except Exception as error:  # a damaged pickle can raise any exception
         raise damaged from error
     return _from_official(_unwrap(content, path), str(path))
+
+
+def _refuse_compressed(path: Path) -> None:
+    """Raise an error if parts of an archive are compressed: a small file could then fill the memory."""
+    with zipfile.ZipFile(path) as archive:
+        if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
+            raise ReadError(f"{path} is compressed, which PyTorch checkpoints never are; it is refused.")
 
 
 def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
@@ -218,9 +255,17 @@ def _head_keys(architecture: Architecture) -> set[str]:
 
 
 def _check_state(network: StereoNetwork, state: dict[str, Tensor], source: str) -> None:
-    expected = {key: tuple(value.shape) for key, value in network.state_dict().items()}
+    own = network.state_dict()
+    expected = {key: tuple(value.shape) for key, value in own.items()}
     found = {key: tuple(value.shape) for key, value in state.items()}
     differences = official.differences(expected, found)
+    differences += [
+        f"{key} has the type {state[key].dtype}"
+        for key, value in own.items()
+        if key in state and value.is_floating_point() != state[key].is_floating_point()
+    ]
+    if not differences:
+        differences = [f"{key} is not finite" for key in own if not torch.isfinite(state[key]).all()]
     if differences:
         raise ReadError(
             f"The weights in {source} do not fit {network.architecture.builder}: "

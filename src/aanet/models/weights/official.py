@@ -193,7 +193,7 @@ def detect(state: dict[str, Tensor]) -> OfficialLayout:
 def _layout_like(name: str, shapes: Shapes) -> OfficialLayout:
     """Return the layout of a network for the maximum disparity and training heads that the shapes suggest."""
     training_heads = "aggregation.final_conv.1.weight" in shapes
-    candidates = shapes.get("aggregation.final_conv.0.weight", (0,))[0]
+    candidates = (*shapes.get("aggregation.final_conv.0.weight", ()), 0)[0]
     try:
         return layout_of(name, candidates * _finest_scale(name), training_heads)
     except InputError:  # not a valid maximum disparity of this network
