@@ -229,7 +229,7 @@ def test_options_may_be_given_together_or_one_by_one():
         ({"tile": (0, 512)}, "The tile must be auto, none, or HEIGHTxWIDTH"),
         ({"check": "yes"}, "check must be True or False; got 'yes'"),
         ({"postprocess": None}, "postprocess must be one of auto, none, all; got None"),
-        ({"options": {"scale": 1}}, "are a MatchOptions; got {'scale': 1}"),
+        ({"options": {"scale": 1}}, "must be a MatchOptions; got {'scale': 1}"),
         ({"calibration": 5}, "Expected a calibration, a camera, or the path of a file; got 5"),
     ],
 )
@@ -298,8 +298,8 @@ def test_two_sizes_are_refused(matcher):
     ("arguments", "message"),
     [
         (("aanet",), "no bundled weights for AANet"),
-        (("resnet",), "There is no network 'resnet'"),
-        (("missing.safetensors",), "There is neither a file missing.safetensors nor bundled weights"),
+        (("resnet",), "There is no model 'resnet'"),
+        (("missing.safetensors",), "neither a file missing.safetensors"),
     ],
 )
 def test_a_model_without_weights_is_refused(arguments, message, monkeypatch, tmp_path):
