@@ -211,7 +211,7 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
             ["l.png", "r.png", "--calib", "small.json", "--meters-per-unit", "0.001"],
             "small.json is fixed by its format",
         ),
-        (["l.png", "r.png", "--device", "cuda"], "sgbm is OpenCV's own"),
+        (["l.png", "r.png", "--device", "cuda"], "sgbm runs in OpenCV"),
     ],
 )
 def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments, message):

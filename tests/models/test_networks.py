@@ -168,7 +168,8 @@ def test_size_multiples(name: str) -> None:
     with torch.device("meta"):
         network = zoo.card(name).build(192, False)
     assert network.sizes.multiple == SIZE_MULTIPLES[name]
-    assert network.sizes.minimum == (256 if "psmnet" in name else network.sizes.multiple)
+    minimum = {"psmnet": 256, "psmnet_aa": 256, "aanet_fast": 64}.get(name, network.sizes.multiple)
+    assert network.sizes.minimum == minimum
 
 
 @pytest.mark.slow
@@ -266,7 +267,7 @@ LAYOUTS = {
     "aanet": "7d1578fd7001",
     "aanet_plus": "e8eb6c17ae6d",
     "stereonet_aa": "d355cf4cd995",
-    "aanet_fast": "4d00cf3981f5",
+    "aanet_fast": "5339d438eccd",
     "gcnet_aa": "5a1d914702fc",
     "psmnet_aa": "039fe6ed118d",
     "ganet_aa": "246dd1234243",

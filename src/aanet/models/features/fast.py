@@ -40,7 +40,8 @@ class FastFeatures(FeatureExtractor):
     """
 
     def __init__(self) -> None:
-        super().__init__(scales=[4, 8, 16], out_channels=list(CHANNELS), size_multiple=32)
+        # A map of a single pixel cannot be standardized.
+        super().__init__(scales=[4, 8, 16], out_channels=list(CHANNELS), size_multiple=32, minimum_size=64)
         self.backbone = EfficientNetLite0()
         self.detail_channels, *inputs = EfficientNetLite0.out_channels
         outputs = [*CHANNELS, CHANNELS[-1]]

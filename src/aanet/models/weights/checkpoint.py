@@ -262,7 +262,7 @@ def _check_state(network: StereoNetwork, state: dict[str, Tensor], source: str) 
     differences += [
         f"{key} has the type {state[key].dtype}"
         for key, value in own.items()
-        if key in state and value.is_floating_point() != state[key].is_floating_point()
+        if key in state and value.is_floating_point() and not state[key].is_floating_point()
     ]
     if not differences:
         differences = [f"{key} is not finite" for key in own if not torch.isfinite(state[key]).all()]
