@@ -77,6 +77,7 @@ def test_memory_on_windows_is_what_psutil_says(monkeypatch: pytest.MonkeyPatch) 
     assert memory.peak_of_this_process() == 123
 
 
+@pytest.mark.slow
 def test_memory_of_a_process_that_dies_is_an_error() -> None:
     with pytest.raises(AanetError, match=r"Measuring the memory of stereonet_aa failed: .*multiples of 4"):
         peak_memory("stereonet_aa", (65, 96), 48)
@@ -117,6 +118,7 @@ def test_own_weights_and_sgbm_are_measured_beside_a_network(tmp_path: Path) -> N
     assert measurements[2]["paper_macs"] < measurements[0]["paper_macs"]  # it searches 48 pixels
 
 
+@pytest.mark.slow
 def test_the_memory_of_sgbm_is_that_of_opencv() -> None:
     (model,) = find_models(["sgbm"])
     assert peak_memory(**model.arguments, size=(480, 640), engine=None) > 480 * 640

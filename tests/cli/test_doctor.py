@@ -63,6 +63,7 @@ def test_an_engine_that_is_not_installed_is_listed(monkeypatch):
     assert "pip install 'aanet[export]'" in finding.found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_everything_is_told_as_tables():
     result = CliRunner().invoke(app, ["doctor"])
@@ -71,6 +72,7 @@ def test_everything_is_told_as_tables():
         assert word in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_a_matcher_that_is_wrong_is_noticed(monkeypatch):
     from aanet.engines.semi_global import SemiGlobalMatcher

@@ -164,6 +164,7 @@ def test_mistakes_are_one_sentence(recipe: Path, tmp_path: Path) -> None:
         invoke("train", recipe, "--resume", "--output", tmp_path / "nothing")
 
 
+@pytest.mark.slow
 def test_pseudo_labels_are_made_by_a_trained_network(recipe: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     invoke("train", recipe, "--output", out)

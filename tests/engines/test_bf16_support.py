@@ -369,6 +369,7 @@ _FIRST_CONVOLUTION = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the variable is one of x86")
 @pytest.mark.parametrize("library", sorted(_FIRST_CONVOLUTION))
 def test_the_variable_counts_when_it_is_set_before_the_first_convolution(library: str) -> None:

@@ -40,6 +40,7 @@ def test_the_layout_is_the_authors(name: str) -> None:
     assert len(set(layout.keys.values())) == len(layout.keys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOLERANCES)
 def test_disparities_are_those_of_the_authors_network(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.pth"

@@ -146,6 +146,7 @@ next(iter(loader))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="workers there get no signals")
 def test_a_process_ends_after_an_error_in_its_worker() -> None:
     command = [sys.executable, "-c", BROKEN_WORLD]

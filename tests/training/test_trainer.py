@@ -103,6 +103,7 @@ def test_an_interrupted_run_gives_the_same_losses(make_recipe: MakeRecipe, tmp_p
     assert all(torch.equal(value, other[name]) for name, value in one.items())
 
 
+@pytest.mark.slow
 def test_a_stage_goes_on_from_the_averaged_weights_of_the_last(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_stage_goes_on_from_the_averaged_weights_of_the_last(
         torch.testing.assert_close(value, averaged[name], msg=name)
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_the_losses(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     for workers in (0, 2):
         trainer(make_recipe(ONE_STAGE, f"run.workers={workers}"), tmp_path / str(workers)).run()
@@ -194,6 +196,7 @@ def test_a_loss_that_is_not_finite_is_reported_and_skipped(
     assert each.skipped == 1
 
 
+@pytest.mark.slow
 def test_the_tenth_loss_that_is_not_finite_stops_the_run(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +254,7 @@ def test_a_corrupt_image_is_one_sentence(make_recipe: MakeRecipe, tmp_path: Path
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_does_not_fit_is_named(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     trainer(make_recipe(ONE_STAGE), tmp_path).run(stop_after=1)
     with pytest.raises(UnsupportedError, match="does not fit the network"):

@@ -61,6 +61,7 @@ def leave_while_waiting(server: Server, pair: dict[str, bytes]) -> None:
     assert "aanet_client_disconnects_total 1.0" in server.get("/metrics").text
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_keeps_its_place_until_the_time_is_up(
     start: Callable[..., Server], whole_pair: dict[str, bytes]
 ) -> None:
