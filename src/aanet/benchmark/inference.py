@@ -91,10 +91,13 @@ class Conditions:
 
     def sentence(self) -> str:
         """One line for people."""
+        return f"One pair of {self.size[0]}×{self.size[1]}, {self.machine()}"
+
+    def machine(self) -> str:
+        """The part of the line that does not depend on the images."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        height, width = self.size
         return (
-            f"One pair of {height}×{width}, median of {self.rounds} interleaved rounds after a warm-up, "
+            f"median of {self.rounds} interleaved rounds after a warm-up, "
             f"{self.threads} threads of {self.processor}; {versions}."
         )
 

@@ -8,6 +8,7 @@ from aanet.inference.memory import available_memory
 from aanet.models import zoo
 
 DEFAULT_NETWORKS = ("aanet", "aanet_plus", "stereonet_aa")
+DEFAULT_MATCHERS = ("aanet_fast", "aanet", "stereonet_aa", "sgbm")  # of error against time
 # Multiples of 96 and at least 256, which all eight networks take; the first is the paper's size.
 PAPER_SIZES = ((576, 960), (480, 768), (384, 672), (288, 480))
 SHARE_OF_MEMORY = 0.8

@@ -58,6 +58,21 @@ def benchmark(
             "--training-step", help="Time training steps (crop 144×336, batch 2) instead of predictions."
         ),
     ] = False,
+    accuracy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="motorcycle|DATASET=FOLDER",
+            help="Measure error against time on these pairs: the sample pair of the package, or a dataset "
+            "with ground truth. Models are bundled models, weight files, exported files or sgbm.",
+        ),
+    ] = None,
+    scales: Annotated[
+        str, typer.Option(metavar="FACTORS", help="Comma-separated scales for --accuracy.")
+    ] = "0.5,0.75,1,auto",
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Maximum number of pairs for --accuracy.", show_default="all"),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -85,7 +100,9 @@ def benchmark(
         asked = f"{name}-bf16" in engines.split(",") or (training_step and name == "torch")
         if asked and card.bf16 is not None:
             bf16_support(card.bf16)
-    if training_step:
+    if accuracy is not None:
+        _accuracy(models, accuracy, scales, limit, rounds, as_json, report, picture)
+    elif training_step:
         _training_steps(models or ["aanet"], rounds, as_json)
     elif preset == "scaling":
         _scaling((models or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
@@ -202,6 +219,43 @@ def _scaling(
     _print_table(("size", "range", "seconds", "peak mem."), rows(points))
     for line in growth(points):
         typer.echo(line)
+
+
+def _accuracy(
+    models: list[str] | None,
+    which: str,
+    scales: str,
+    limit: int | None,
+    rounds: int,
+    as_json: bool,
+    report: Path | None,
+    picture: Path | None,
+) -> None:
+    from aanet.benchmark import accuracy
+    from aanet.benchmark.inference import conditions
+    from aanet.benchmark.presets import DEFAULT_MATCHERS
+    from aanet.cli.console import progress_bar
+    from aanet.evaluation.naming import name_models
+    from aanet.matcher import StereoMatcher
+
+    factors, pairs = accuracy.parse_scales(scales), accuracy.open_pairs(which, limit)
+    with status("Opening the models"):
+        named = name_models(models or list(DEFAULT_MATCHERS))
+        matchers = {name: StereoMatcher(source) for name, source in named.items()}
+    count = len(matchers) * len(factors) * (1 + rounds * len(pairs.indices))
+    with progress_bar("Matching", count) as advance:
+        points = accuracy.measure_accuracy(matchers, factors, pairs, rounds, advance)
+    run = conditions((0, 0), rounds)
+    text = json.dumps(accuracy.as_dict(points, pairs, run.machine()), indent=2)
+    if report is not None:
+        _write_report(report, accuracy.markdown(points, run.machine()), text)
+    if picture is not None:
+        accuracy.plot_accuracy(points, pairs, f"{run.threads} threads of {run.processor}", picture)
+    if as_json:
+        typer.echo(text)
+        return
+    _print_table(accuracy.HEADINGS, accuracy.rows(points))
+    typer.echo(run.machine())
 
 
 def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:
