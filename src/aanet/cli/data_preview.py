@@ -36,7 +36,7 @@ def preview(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Kind of scene: room, street, table_top, flying or photo.",
+            help="Kind of scene: room, street, corridor, table_top, studio, flying or photo.",
             show_default="a mixture",
         ),
     ] = None,

@@ -11,7 +11,12 @@ from aanet.typing import FloatMap, Image
 
 NOISE_LENGTH = 1 << 21
 MIDDLE_GRAY = 112.0
-DARK, OVEREXPOSED = 0.08, 0.08  # shares of pairs
+DARKEST_USUAL = 0.9  # exposure factor; below, a scene is dark
+DARK, OVEREXPOSED = 0.12, 0.08  # shares of pairs
+DEMOSAICED = 0.5  # share of pairs whose noise was interpolated from a Bayer pattern
+# Noise of red, green and blue after that, relative to the sensor's: half of its pixels are green.
+DEMOSAICED_NOISE = (1.15, 0.7, 1.15)
+_SMOOTHED = 2.353  # the inverse of how much the kernel of `_demosaic` reduces the standard deviation
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class CameraEffects:
     vignetting: float  # darkening in the corners, 0..1
     jpeg_quality: int  # 0: none
     vertical_shift: float  # px
+    demosaiced: bool = False
 
 
 def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:
@@ -36,7 +42,7 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
     metered = np.clip(MIDDLE_GRAY / max(brightness, 1.0), 0.75, 2.2)
     light, amplifier_noise = _draw_light(rng)
     exposure = metered * light * np.exp(rng.normal(0.0, 0.2))
-    cast = np.exp(rng.normal(0.0, 0.05, 3))
+    cast = np.exp(rng.normal(0.0, 0.05 if light > DARKEST_USUAL else 0.3, 3))  # lamps are not white
     gain = exposure * cast
     noise = float(rng.choice([0.3, 1.0, 2.5, 5.0], p=[0.3, 0.4, 0.2, 0.1]))
     left = CameraEffects(
@@ -48,6 +54,7 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
         vignetting=float(max(rng.normal(0.0, 0.15), 0.0)),
         jpeg_quality=int(rng.integers(55, 97)) if rng.random() < 0.3 else 0,
         vertical_shift=0.0,
+        demosaiced=bool(rng.random() < DEMOSAICED),
     )
     apart = float(rng.choice([0.005, 0.03, 0.12], p=[0.4, 0.45, 0.15]))
     other = np.array(left.gain) * np.exp(rng.normal(0.0, apart) + rng.normal(0.0, apart / 3, 3))
@@ -116,11 +123,21 @@ def _noise(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.rand
         noise = np.resize(noise, image.size + 1)
     start = int(rng.integers(noise.size - image.size + 1))
     normals = noise[start : start + image.size].reshape(image.shape)
+    if camera.demosaiced:
+        normals = _demosaic(normals)
     # The standard deviation of read and shot noise, sqrt(r² + s² I), linearized between black and white.
     black = camera.read_noise
     white = float(np.hypot(camera.read_noise, camera.shot_noise))
     spread = cv2.addWeighted(image, (white - black) / 255.0, image, 0.0, black)
     return np.asarray(cv2.multiply(spread, normals), np.float32)
+
+
+def _demosaic(normals: FloatMap) -> FloatMap:
+    """Correlate noise between neighbors, as the interpolation of a Bayer pattern and rectification do."""
+    smooth = cv2.GaussianBlur(normals, (3, 3), 0.7)
+    return np.asarray(
+        cv2.transform(smooth, np.diag(DEMOSAICED_NOISE).astype(np.float32) * _SMOOTHED), np.float32
+    )
 
 
 def _jpeg(image: Image, quality: int) -> Image:

@@ -1,4 +1,4 @@
-"""Kinds of scenes: rooms, streets, table tops, and flying objects."""
+"""Kinds of scenes: rooms, streets, corridors, table tops, studios, and flying objects."""
 
 from __future__ import annotations
 
@@ -199,6 +199,27 @@ def _road(props: Props, half: float) -> list[Facet]:
     return found
 
 
+def corridor(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
+    """A road between two long walls under a ceiling: a tunnel, an underpass, a hallway."""
+    view = _viewpoint(rng, size, rng.uniform(1.0, 2.0), rng.normal(0.03, 0.05), rng.normal(0.0, 0.15))
+    props = _props(rng, library, view, "corridor")
+    builder, pick = props.builder, props.materials.pick
+    left, right, high = -rng.uniform(1.2, 9), rng.uniform(1.2, 9), rng.uniform(2.4, 7)
+    end = 20.0 ** rng.uniform(1.0, 1.8)
+    _backdrop(props, 1.1 * end, pick("sky"))
+    ground = [(left, 0.0, -5.0), (right, 0.0, -5.0), (right, 0.0, end), (left, 0.0, end)]
+    builder.background.append([props.sheet(ground, pick("road")), *_road(props, min(-left, right))])
+    roof = [(left, high, -5.0), (left, high, end), (right, high, end), (right, high, -5.0)]
+    builder.background.append([props.sheet(roof, pick("wall"))])
+    wall = pick("wall")
+    for x in (left, right):
+        corners = [(x, 0.0, -5.0), (x, 0.0, end), (x, high, end), (x, high, -5.0)]
+        side = props.sheet(corners, wall if rng.random() < 0.7 else pick("facade"))
+        builder.background.append([side])
+    _scatter(props, OUTDOORS, int(rng.integers(0, 5)), 6.0, min(0.9 * end, 45.0))
+    return builder.build(near)
+
+
 def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
     """A table with many objects in front of a wall or a hanging cloth, as in Middlebury's scenes."""
     view = _viewpoint(rng, size, rng.uniform(0.3, 0.9), rng.uniform(0.05, 0.45), rng.uniform(-0.25, 0.25))
@@ -216,6 +237,31 @@ def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int
     hung = [] if cloth else _pictures(props, back)[1:]
     builder.background.append([Facet(back.contours, back.material, relief=relief), *hung])
     _scatter(props, ON_A_TABLE, int(rng.integers(6, 12)), far * 0.55, far * 0.97, 0.3 * far)
+    return builder.build(near)
+
+
+def studio(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:
+    """A few objects on a table, and a bare wall at some distance behind them.
+
+    The wall can hardly be matched, so its disparity has to come from what surrounds it.
+    """
+    view = _viewpoint(rng, size, rng.uniform(0.15, 0.7), rng.uniform(-0.05, 0.3), rng.uniform(-0.3, 0.3))
+    props = _props(rng, library, view, "studio")
+    builder, pick = props.builder, props.materials.pick
+    edge = rng.uniform(1.3, 2.4)  # of the table
+    far = edge * rng.uniform(1.0, 1.8)
+    wall = props.materials.paint(0.3, 0.95, 0.25)
+    if rng.random() < 0.5:
+        wall = Material(props.materials.texture("plain"))
+    _backdrop(props, 2.2 * far, wall)
+    slant = rng.normal(0, 0.08)
+    corners = [(x, y, far + slant * x) for x, y in ((-9.0, -9.0), (9.0, -9.0), (9.0, 9.0), (-9.0, 9.0))]
+    builder.background.append([props.sheet(corners, wall)])
+    top = [(-4.0, 0.0, 0.05), (4.0, 0.0, 0.05), (4.0, 0.0, edge), (-4.0, 0.0, edge)]
+    builder.background.append([props.sheet(top, wall if rng.random() < 0.4 else pick("table"))])
+    _scatter(
+        props, ON_A_TABLE, int(rng.integers(2, 8)), edge * 0.5, edge * 0.95, rng.uniform(0.25, 0.7) * edge
+    )
     return builder.build(near)
 
 

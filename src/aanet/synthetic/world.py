@@ -15,18 +15,28 @@ from aanet.synthetic.heap import keep_freed_memory
 from aanet.synthetic.library import Cache, TextureLibrary
 from aanet.synthetic.photo import photo_scene
 from aanet.synthetic.render import render_scene
-from aanet.synthetic.scenes import flying, room, street, table_top
+from aanet.synthetic.scenes import corridor, flying, room, street, studio, table_top
 from aanet.synthetic.surfaces import Scene
 
 SceneMaker = Callable[[np.random.Generator, TextureLibrary, tuple[int, int], float], Scene]
 SCENE_KINDS: dict[str, SceneMaker] = {
     "room": room,
     "street": street,
+    "corridor": corridor,
     "table_top": table_top,
+    "studio": studio,
     "flying": flying,
     "photo": photo_scene,
 }
-KIND_WEIGHTS: dict[str, float] = {"room": 2, "street": 2, "table_top": 2.5, "flying": 0.8, "photo": 2.7}
+KIND_WEIGHTS: dict[str, float] = {
+    "room": 2,
+    "street": 2,
+    "corridor": 0.7,
+    "table_top": 2.5,
+    "studio": 1.5,
+    "flying": 0.8,
+    "photo": 2.7,
+}
 SMALLEST_SIDE = 32
 MAX_DISPARITY_RANGE = (8, 1024)
 
