@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def start() -> Iterator[Callable[..., Server]]:
     """Start servers with options of one's own; they end with the test."""
     servers: list[Server] = []
 
-    def begin(*options: str, cache: Path | None = None) -> Server:
-        servers.append(start_server(*options, cache=cache))
+    def begin(*options: str, **how: Any) -> Server:
+        servers.append(start_server(*options, **how))
         return servers[-1]
 
     yield begin

@@ -12,8 +12,8 @@ import pytest
 from aanet.cli.serve import serve
 from aanet.errors import AanetError, UnsupportedError
 from aanet.io.images import AnyImage, decode_image, encode_image
+from aanet.web.matching import affordable_scale
 from aanet.web.models import Catalog
-from aanet.web.service import affordable_scale
 from aanet.web.settings import Settings
 from helpers.server import Server
 
@@ -107,6 +107,7 @@ def test_a_wrong_calibration_is_one_sentence(server: Server, small_pair: dict[st
         ({"format": "exe"}, "wrong_parameter"),
         ({"scale": "nan"}, "wrong_parameter"),
         ({"scale": 0}, "wrong_parameter"),
+        ({"scale": 0.001}, "wrong_parameter"),
         ({"max_disparity": 10**9}, "wrong_parameter"),
         ({"check": "perhaps"}, "wrong_parameter"),
         ({"format": "occlusion"}, "needs_check"),

@@ -14,9 +14,8 @@ import pytest
 
 from aanet.web import service, uploads
 from aanet.web.errors import ServiceError
-from aanet.web.settings import Settings
 from aanet.web.uploads import read_pair
-from helpers.asgi import post
+from helpers.asgi import IN_PROCESS, post
 
 EMPTY_CHUNK = struct.pack(">I", 0) + b"teXt" + struct.pack(">I", zlib.crc32(b"teXt"))
 NO_SIZE = {
@@ -65,6 +64,6 @@ def test_uploads_are_read_once_and_not_on_the_loop(
         return read_pair(*arguments)
 
     monkeypatch.setattr(service, "read_pair", counted)
-    assert post(Settings(("sgbm",)), small_pair).status_code == 200
+    assert post(IN_PROCESS, small_pair).status_code == 200
     (thread,) = threads
     assert thread.startswith("uploads")
