@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
 from aanet.io.images import encode_image
 from aanet.typing import Image
+from helpers.hostile import png_of_zeros
 from helpers.server import Server, start_server
 
 
@@ -78,16 +78,4 @@ def window(x: int, y: int, width: int, height: int) -> dict[str, bytes]:
 
 @pytest.fixture(scope="session")
 def bomb() -> bytes:
-    """A PNG of a few hundred bytes whose header promises 40000 × 40000 pixels, and keeps no promise."""
-    import struct
-    import zlib
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    file = io.BytesIO(b"\x89PNG\r\n\x1a\n")
-    file.seek(0, io.SEEK_END)
-    file.write(chunk(b"IHDR", struct.pack(">IIBBBBB", 40000, 40000, 8, 0, 0, 0, 0)))
-    file.write(chunk(b"IDAT", zlib.compress(bytes(1000))))
-    file.write(chunk(b"IEND", b""))
-    return file.getvalue()
+    return png_of_zeros(40000, 40000)

@@ -133,6 +133,24 @@ def test_retry_after_fits_the_time_of_a_turn(app: FastAPI, monkeypatch: pytest.M
     assert model.retry_after == 2
 
 
+def test_a_full_matcher_refuses_before_anything_else_is_done(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: Service = app.state.service
+    monkeypatch.setattr(served.catalog.default.worker, "_slots", set(range(9)))
+    response = post(app, {}, params={"scale": "nan", "model": "sgbm"})
+    assert_problem(response, 503, "full")
+    assert int(response.headers["Retry-After"]) >= 1
+    assert_problem(post(app, {}, params={"model": "other"}), 422, "unknown_model")
+
+
+def test_names_are_not_told_without_the_token() -> None:
+    app = create_app(replace(IN_PROCESS, token="secret"))
+    response = post(app, {}, params={"model": "other"})
+    assert_problem(response, 401, "unauthorized")
+    assert "sgbm" not in response.text
+
+
 def test_tokens_are_utf8_and_wrong_ones_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(replace(IN_PROCESS, token="geheim€"))
     waits: list[float] = []

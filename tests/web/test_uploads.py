@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import threading
-import zlib
 from typing import Any
 
 import numpy as np
@@ -16,14 +14,7 @@ from aanet.web import service, uploads
 from aanet.web.errors import ServiceError
 from aanet.web.uploads import read_pair
 from helpers.asgi import IN_PROCESS, post
-
-EMPTY_CHUNK = struct.pack(">I", 0) + b"teXt" + struct.pack(">I", zlib.crc32(b"teXt"))
-NO_SIZE = {
-    "PNG of empty chunks": b"\x89PNG\r\n\x1a\n" + EMPTY_CHUNK * 400_000,
-    "JPEG of empty segments": b"\xff\xd8" + b"\xff\xe1\x00\x02" * 1_000_000,
-    "JPEG of padding": b"\xff\xd8" + b"\xff" * 4_000_000,
-    "PPM of comment": b"P6\n#" + b"x" * 4_000_000,
-}
+from helpers.hostile import NO_SIZE
 
 
 @pytest.mark.parametrize("kind", NO_SIZE)

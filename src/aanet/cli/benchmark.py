@@ -12,12 +12,15 @@ from aanet.cli.console import shows_progress, status
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
 from aanet.cli.tables import new_table
 from aanet.engines.table import ENGINES, network_engines
-from aanet.errors import InputError
+from aanet.errors import AanetError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aanet.benchmark.report import Presentation
+
+SERVER = "Load test of the server"
+MAX_GROWTH = 0.05  # share by which the memory may grow in a soak test; allocators fluctuate
 
 
 def benchmark(
@@ -58,6 +61,36 @@ def benchmark(
             "--training-step", help="Time training steps (crop 144×336, batch 2) instead of predictions."
         ),
     ] = False,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve",
+            help="Start `aanet serve` with one model on this machine and measure it under load.",
+            rich_help_panel=SERVER,
+        ),
+    ] = False,
+    clients: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS", help="Comma-separated numbers of clients, at most 250.", rich_help_panel=SERVER
+        ),
+    ] = "1,16,64,200",
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="N", min=0.5, max=600, help="Seconds per number of clients.", rich_help_panel=SERVER
+        ),
+    ] = 10.0,
+    soak: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            min=0.01,
+            max=600,
+            help="Instead, let 16 clients ask for this long; fails if the memory grows by more than 5 %.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -73,11 +106,17 @@ def benchmark(
     computes as the published code does on a CPU: NCHW tensors, a loop over the disparity candidates, and
     deformable convolution by grid_sample. Networks have random weights, which do not affect the speed.
 
+    With --serve, a server is measured instead: matched and refused requests, latency, probes and memory at
+    several numbers of clients.
+
     Example: aanet benchmark aanet stereonet_aa --height 480 --width 640
     """
     report, picture = (output / "report.md", output / "chart.png") if output else (None, None)
     if output is not None:
         refuse_existing(overwrite, output / "report.md", output / "report.json", output / "chart.png")
+    if serve:
+        _under_load((models or ["aanet"])[0], (height, width), clients, seconds, soak, as_json, report)
+        return
     from aanet.engines.bf16_support import bf16_support
 
     # Broken AMX can only be disabled before the libraries are imported.
@@ -202,6 +241,38 @@ def _scaling(
     _print_table(("size", "range", "seconds", "peak mem."), rows(points))
     for line in growth(points):
         typer.echo(line)
+
+
+def _under_load(
+    model: str,
+    size: tuple[int, int],
+    clients: str,
+    seconds: float,
+    soak: float | None,
+    as_json: bool,
+    report: Path | None,
+) -> None:
+    from aanet.benchmark import load, load_report
+
+    numbers = [int(each) if each.isdecimal() else 0 for each in clients.split(",")]
+    levels, duration = (numbers, seconds) if soak is None else ([load.SOAK_CLIENTS], 60 * soak)
+    with status("Starting the server") as shown, load.start_server(model) as server:
+        measured = load.measure(server, load.make_request(*size), levels, duration, shown.update)
+    sentences = [load_report.sentence(model, size, measured)]
+    if soak is not None:
+        sentences.append(load_report.growth_sentence(measured[0]))
+    text = json.dumps({"conditions": sentences[0], "levels": [each.as_dict() for each in measured]}, indent=2)
+    if report is not None:
+        _write_report(report, load_report.markdown(measured, *sentences), text)
+        load_report.plot(measured, sentences[0], report.with_name("chart.png"))
+    if as_json:
+        typer.echo(text)
+    else:
+        _print_table(load_report.HEADINGS, load_report.rows(measured))
+        for line in sentences:
+            typer.echo(line)
+    if soak is not None and load.growth(measured[0]) > MAX_GROWTH:
+        raise AanetError("The memory of the server grew.")
 
 
 def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:

@@ -97,6 +97,9 @@ class Catalog:
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models.values())
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._models
+
     @property
     def default(self) -> ServedModel:
         """The model for requests that name none."""

@@ -45,6 +45,15 @@ class Service:
         """End all child processes."""
         self.catalog.close()
 
+    def refuse_if_full(self, name: str | None) -> None:
+        """Raise the error that `match` would raise for a model of this name without a free slot.
+
+        Nothing else is checked or revealed: the token of the client has not been looked at yet.
+        """
+        if name is None or name in self.catalog:
+            model = self.catalog.find(name)
+            model.worker.require_free(model.retry_after)
+
     async def match(self, request: Request, model: ServedModel, match_request: MatchRequest) -> MatchResponse:
         """Process a request; its slot is released when the response has been sent."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout

@@ -35,15 +35,19 @@ class Worker:
         A slot is held from before the upload is read until the response has been sent, so that the number of
         slots bounds the memory. If a client disconnects, its slot is held until the thread has finished.
         """
-        self.require_open()
-        if self.taken >= self._limit:
-            raise busy("full", f"All {self._limit} slots of this matcher are taken.", retry_after)
+        self.require_free(retry_after)
         slot = Slot(self)
         self._slots.add(slot)
         try:
             yield slot
         finally:
             slot.release(lambda: self._slots.discard(slot))
+
+    def require_free(self, retry_after: int) -> None:
+        """Raise an error if no slot is free."""
+        self.require_open()
+        if self.taken >= self._limit:
+            raise busy("full", f"All {self._limit} slots of this matcher are taken.", retry_after)
 
     def require_open(self) -> None:
         """Raise an error if the server is stopping."""
