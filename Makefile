@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test test-fast check format clean
+.PHONY: demo test test-fast attack check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/aanet demo -o out/demo
@@ -14,6 +14,11 @@ test: $(VENV)/.installed-dev
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+# Hostile requests against a server on this machine.
+CASES ?= 2500
+attack: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m helpers.attack --cases $(CASES)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests scripts

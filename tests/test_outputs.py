@@ -27,7 +27,8 @@ HTTP = """
 import json
 from aanet.web.app import create_app
 from aanet.web.settings import Settings
-print(json.dumps(create_app(Settings(models=("sgbm",))).openapi()["paths"]["/api/v1/disparity"]["post"]))
+app = create_app(Settings(models=("sgbm",), isolate=False))
+print(json.dumps(app.openapi()["paths"]["/api/v1/disparity"]["post"]))
 """
 
 

@@ -13,6 +13,7 @@ from aanet.web.settings import Settings
 from helpers.server import as_form
 
 URL = "http://127.0.0.1"
+IN_PROCESS = Settings(("sgbm",), isolate=False)  # without a child process, which would take a second to start
 
 
 def ask(app: FastAPI | Settings, method: str, path: str, **options: Any) -> httpx.Response:

@@ -13,6 +13,11 @@ from pathlib import Path
 import httpx
 
 _COMMAND = "import typer; from aanet.cli.serve import serve; typer.run(serve)"
+# The child processes of this one run `fake_matcher`.
+FAKE_COMMAND = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); import helpers.fake_matcher; "
+    f"helpers.fake_matcher.use(); {_COMMAND}"
+)
 _PATIENCE = 60  # seconds until a started server must say where it is
 
 
@@ -47,12 +52,12 @@ def as_form(files: dict[str, bytes]) -> dict[str, tuple[str, bytes]]:
     return {name: (f"{name}.bin", data) for name, data in files.items()}
 
 
-def start_server(*options: str, cache: Path | None = None) -> Server:
+def start_server(*options: str, cache: Path | None = None, command: str = _COMMAND) -> Server:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if cache is not None:
         environment["AANET_CACHE"] = str(cache)
     process = subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, "--port", "0", *options],
+        [sys.executable, "-c", command, "--port", "0", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
 from aanet.io.images import encode_image
 from aanet.typing import Image
+from helpers.hostile import png_of_zeros
 from helpers.server import Server, start_server
 
 
@@ -29,8 +29,8 @@ def start() -> Iterator[Callable[..., Server]]:
     """Start servers with options of one's own; they end with the test."""
     servers: list[Server] = []
 
-    def begin(*options: str, cache: Path | None = None) -> Server:
-        servers.append(start_server(*options, cache=cache))
+    def begin(*options: str, **how: Any) -> Server:
+        servers.append(start_server(*options, **how))
         return servers[-1]
 
     yield begin
@@ -78,16 +78,4 @@ def window(x: int, y: int, width: int, height: int) -> dict[str, bytes]:
 
 @pytest.fixture(scope="session")
 def bomb() -> bytes:
-    """A PNG of a few hundred bytes whose header promises 40000 × 40000 pixels, and keeps no promise."""
-    import struct
-    import zlib
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    file = io.BytesIO(b"\x89PNG\r\n\x1a\n")
-    file.seek(0, io.SEEK_END)
-    file.write(chunk(b"IHDR", struct.pack(">IIBBBBB", 40000, 40000, 8, 0, 0, 0, 0)))
-    file.write(chunk(b"IDAT", zlib.compress(bytes(1000))))
-    file.write(chunk(b"IEND", b""))
-    return file.getvalue()
+    return png_of_zeros(40000, 40000)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 import uvicorn
@@ -16,6 +17,7 @@ from aanet.web.app import create_app
 from aanet.web.protocol import LimitedProtocol
 from aanet.web.server import _Server, url_of
 from aanet.web.settings import Settings
+from helpers.asgi import IN_PROCESS
 
 Connect = Callable[[bytes], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
@@ -46,7 +48,7 @@ async def serving(settings: Settings) -> AsyncIterator[Connect]:
 
 def check(scenario: Callable[[Connect], Awaitable[None]], **settings: float) -> None:
     async def run() -> None:
-        async with serving(Settings(("sgbm",), **settings)) as connect:  # type: ignore[arg-type]
+        async with serving(replace(IN_PROCESS, **settings)) as connect:  # type: ignore[arg-type]
             await asyncio.wait_for(scenario(connect), 60)
 
     asyncio.run(run())
@@ -67,7 +69,7 @@ def test_a_closed_terminal_stops_the_server_as_sigterm_does() -> None:
     before = signal.getsignal(signal.SIGHUP)
 
     async def run() -> None:
-        app = create_app(Settings(("sgbm",)))
+        app = create_app(IN_PROCESS)
         config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
         server = _Server(config, app.state.service, lambda: None)
         config.load()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -13,12 +14,11 @@ from aanet.engines import bf16_support
 from aanet.engines.bf16_support import Bf16Support
 from aanet.engines.openvino import precision
 from aanet.models.weights import checkpoint
-from aanet.web import service as service_module
 from aanet.web.app import create_app
+from aanet.web.matching import Matched, Matchers
 from aanet.web.service import Service
-from aanet.web.settings import Settings
 from aanet.web.uploads import MAX_SIDE
-from helpers.asgi import ask, post
+from helpers.asgi import IN_PROCESS, ask, post
 from helpers.matching_network import matching_network
 
 DISPARITY = "/api/v1/disparity"
@@ -26,7 +26,7 @@ DISPARITY = "/api/v1/disparity"
 
 @pytest.fixture(scope="module")
 def app() -> FastAPI:
-    return create_app(Settings(("sgbm",)))
+    return create_app(IN_PROCESS)
 
 
 def assert_problem(response: httpx.Response, status: int, code: str) -> None:
@@ -84,7 +84,7 @@ def test_an_unexpected_error_has_the_same_form_and_is_counted(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(service_module, "encode", broken)
+    monkeypatch.setattr("aanet.outputs.encode", broken)
     before = counted(app, "POST", 500)
     assert_problem(post(app, tiny_pair), 500, "internal")
     assert counted(app, "POST", 500) == before + 1
@@ -118,8 +118,9 @@ def test_memory_is_estimated_before_matching(
     app: FastAPI, tiny_pair: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: Service = app.state.service
-    matcher = served.catalog.default.open()
-    monkeypatch.setattr(matcher.engine, "available_memory", lambda: 100_000)
+    matchers = served.catalog.default.matching
+    assert isinstance(matchers, Matchers)
+    monkeypatch.setattr(matchers._open[None].engine, "available_memory", lambda: 100_000)
     assert_problem(post(app, tiny_pair), 413, "too_much_memory")
 
 
@@ -128,12 +129,30 @@ def test_retry_after_fits_the_time_of_a_turn(app: FastAPI, monkeypatch: pytest.M
     model = served.catalog.default
     monkeypatch.setattr(model, "_seconds_per_turn", None)
     monkeypatch.setattr(model.worker, "_slots", set(range(5)))
-    model.update_speed(0.2, 2000, 0.4)  # 100 seconds per megapixel
+    model._update_speed(Matched(b"", "", "", {}, 0.2, 2000, ()), 0.4)  # 100 seconds per megapixel
     assert model.retry_after == 2
 
 
+def test_a_full_matcher_refuses_before_anything_else_is_done(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: Service = app.state.service
+    monkeypatch.setattr(served.catalog.default.worker, "_slots", set(range(9)))
+    response = post(app, {}, params={"scale": "nan", "model": "sgbm"})
+    assert_problem(response, 503, "full")
+    assert int(response.headers["Retry-After"]) >= 1
+    assert_problem(post(app, {}, params={"model": "other"}), 422, "unknown_model")
+
+
+def test_names_are_not_told_without_the_token() -> None:
+    app = create_app(replace(IN_PROCESS, token="secret"))
+    response = post(app, {}, params={"model": "other"})
+    assert_problem(response, 401, "unauthorized")
+    assert "sgbm" not in response.text
+
+
 def test_tokens_are_utf8_and_wrong_ones_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = create_app(Settings(("sgbm",), token="geheim€"))
+    app = create_app(replace(IN_PROCESS, token="geheim€"))
     waits: list[float] = []
 
     async def wait(seconds: float) -> None:
@@ -159,7 +178,7 @@ def test_a_model_opened_by_a_request_does_not_try_bf16_where_the_probe_failed(
     monkeypatch.setattr(precision, "choose_precision", lambda *_: pytest.fail("bf16 was tried"))
     monkeypatch.setenv("AANET_CACHE", str(tmp_path / "cache"))
     checkpoint.save(matching_network(24), tmp_path / "mine.safetensors")
-    app = create_app(Settings(("sgbm", str(tmp_path / "mine.safetensors"))))
+    app = create_app(replace(IN_PROCESS, models=("sgbm", str(tmp_path / "mine.safetensors"))))
     response = post(app, tiny_pair, params={"model": "mine"})
     assert response.status_code == 200, response.text
     assert "float32" in response.headers["Aanet-Engine"]

@@ -12,28 +12,11 @@ import pytest
 from aanet.cli.serve import serve
 from aanet.errors import AanetError, UnsupportedError
 from aanet.io.images import AnyImage, decode_image, encode_image
+from aanet.web.matching import affordable_scale
 from aanet.web.models import Catalog
-from aanet.web.service import affordable_scale
 from aanet.web.settings import Settings
+from helpers.hostile import CALIBRATIONS, NOT_IMAGES
 from helpers.server import Server
-
-CAMERA = b'{"format": "aanet-stereo-camera", "fx": 1, "cx": 1, "cy": 1'
-NESTED = b'{"a":' * 40_000
-NOT_IMAGES = {
-    "text": b"/etc/passwd\n",
-    "script": b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
-    "gif": b"GIF89a\x01\x00\x01\x00\x00\x00\x00;",
-    "nothing that is known": bytes(range(256)) * 4,
-}
-CALIBRATIONS = {
-    "text": b"not a calibration",
-    "nested JSON": NESTED,
-    "of another size": CAMERA + b', "baseline_m": 1, "width": 9}',
-    "without a baseline": CAMERA + b"}",
-    "broken YAML": b"%YAML:1.0\n---\nM1: !!opencv-matrix\n   rows: 99999999\n",
-    "one camera of ROS": b"image_width: 200\nprojection_matrix:\n  data: [1, 2, 3]\n",
-    "an image": b"\x89PNG\r\n\x1a\n",
-}
 
 
 def assert_refused(response: httpx.Response, status: int, code: str) -> str:
@@ -107,6 +90,7 @@ def test_a_wrong_calibration_is_one_sentence(server: Server, small_pair: dict[st
         ({"format": "exe"}, "wrong_parameter"),
         ({"scale": "nan"}, "wrong_parameter"),
         ({"scale": 0}, "wrong_parameter"),
+        ({"scale": 0.001}, "wrong_parameter"),
         ({"max_disparity": 10**9}, "wrong_parameter"),
         ({"check": "perhaps"}, "wrong_parameter"),
         ({"format": "occlusion"}, "needs_check"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import threading
-import zlib
 from typing import Any
 
 import numpy as np
@@ -14,17 +12,9 @@ import pytest
 
 from aanet.web import service, uploads
 from aanet.web.errors import ServiceError
-from aanet.web.settings import Settings
 from aanet.web.uploads import read_pair
-from helpers.asgi import post
-
-EMPTY_CHUNK = struct.pack(">I", 0) + b"teXt" + struct.pack(">I", zlib.crc32(b"teXt"))
-NO_SIZE = {
-    "PNG of empty chunks": b"\x89PNG\r\n\x1a\n" + EMPTY_CHUNK * 400_000,
-    "JPEG of empty segments": b"\xff\xd8" + b"\xff\xe1\x00\x02" * 1_000_000,
-    "JPEG of padding": b"\xff\xd8" + b"\xff" * 4_000_000,
-    "PPM of comment": b"P6\n#" + b"x" * 4_000_000,
-}
+from helpers.asgi import IN_PROCESS, post
+from helpers.hostile import NO_SIZE
 
 
 @pytest.mark.parametrize("kind", NO_SIZE)
@@ -65,6 +55,6 @@ def test_uploads_are_read_once_and_not_on_the_loop(
         return read_pair(*arguments)
 
     monkeypatch.setattr(service, "read_pair", counted)
-    assert post(Settings(("sgbm",)), small_pair).status_code == 200
+    assert post(IN_PROCESS, small_pair).status_code == 200
     (thread,) = threads
     assert thread.startswith("uploads")

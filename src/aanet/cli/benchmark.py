@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from aanet.cli.console import shows_progress, status
+from aanet.cli import measurements
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
-from aanet.cli.tables import new_table
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aanet.benchmark.report import Presentation
+SERVER = "Load test of the server"
 
 
 def benchmark(
@@ -73,6 +68,36 @@ def benchmark(
         int | None,
         typer.Option(metavar="N", min=1, help="Maximum number of pairs for --accuracy.", show_default="all"),
     ] = None,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve",
+            help="Start `aanet serve` with one model on this machine and measure it under load.",
+            rich_help_panel=SERVER,
+        ),
+    ] = False,
+    clients: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS", help="Comma-separated numbers of clients, at most 250.", rich_help_panel=SERVER
+        ),
+    ] = "1,16,64,200",
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="N", min=0.5, max=600, help="Seconds per number of clients.", rich_help_panel=SERVER
+        ),
+    ] = 10.0,
+    soak: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            min=0.01,
+            max=600,
+            help="Instead, let 16 clients ask for this long; fails if the memory grows by more than 5 %.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -88,11 +113,19 @@ def benchmark(
     computes as the published code does on a CPU: NCHW tensors, a loop over the disparity candidates, and
     deformable convolution by grid_sample. Networks have random weights, which do not affect the speed.
 
+    With --serve, a server is measured instead: matched and refused requests, latency, probes and memory at
+    several numbers of clients.
+
     Example: aanet benchmark aanet stereonet_aa --height 480 --width 640
     """
     report, picture = (output / "report.md", output / "chart.png") if output else (None, None)
     if output is not None:
         refuse_existing(overwrite, output / "report.md", output / "report.json", output / "chart.png")
+    if serve:
+        measurements.load_server(
+            (models or ["aanet"])[0], (height, width), clients, seconds, soak, as_json, report
+        )
+        return
     from aanet.engines.bf16_support import bf16_support
 
     # Broken AMX can only be disabled before the libraries are imported.
@@ -101,11 +134,15 @@ def benchmark(
         if asked and card.bf16 is not None:
             bf16_support(card.bf16)
     if accuracy is not None:
-        _accuracy(models, accuracy, scales, limit, rounds, as_json, report, picture)
+        measurements.plot_error_against_time(
+            models, accuracy, scales, limit, rounds, as_json, report, picture
+        )
     elif training_step:
-        _training_steps(models or ["aanet"], rounds, as_json)
+        measurements.time_training_steps(models or ["aanet"], rounds, as_json)
     elif preset == "scaling":
-        _scaling((models or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture)
+        measurements.time_sizes(
+            (models or ["aanet"])[0], engines.split(",")[-1], rounds, as_json, report, picture
+        )
     elif preset == "paper":
         from aanet.benchmark import comparison
         from aanet.benchmark.presets import largest_common_size, paper_networks
@@ -117,169 +154,17 @@ def benchmark(
                     f"{name} is not in the paper's table; there are: {', '.join(paper_networks())}."
                 )
         size = largest_common_size()
-        _predictions(names, ["torch"], size, rounds, memory, as_json, report, picture, comparison)
+        measurements.time_predictions(
+            names, ["torch"], size, rounds, memory, as_json, report, picture, comparison
+        )
     elif preset is None:
         from aanet.benchmark import report as by_engine
         from aanet.benchmark.presets import DEFAULT_NETWORKS
 
         names = models or list(DEFAULT_NETWORKS)
         size = (height, width)
-        _predictions(names, engines.split(","), size, rounds, memory, as_json, report, picture, by_engine)
+        measurements.time_predictions(
+            names, engines.split(","), size, rounds, memory, as_json, report, picture, by_engine
+        )
     else:
         raise InputError(f"The presets are 'paper' and 'scaling', not {preset!r}.")
-
-
-def _predictions(
-    names: list[str],
-    engines: list[str],
-    size: tuple[int, int],
-    rounds: int,
-    memory: bool,
-    as_json: bool,
-    report: Path | None,
-    picture: Path | None,
-    presentation: Presentation,
-) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from aanet.benchmark.inference import conditions, engine_choices, engines_of, measure
-    from aanet.benchmark.models import find_models
-    from aanet.benchmark.report import aggregation_speedups
-
-    models = find_models(names)
-    for engine in engines:
-        if engine not in engine_choices():
-            raise InputError(
-                f"There is no engine {engine!r} to measure; there are: {', '.join(engine_choices())}."
-            )
-    # Per model and engine: preparation, warm-up and rounds; per model: its memory.
-    total = sum(len(engines_of(model, engines)) * (rounds + 2) + 1 for model in models)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not shows_progress()) as progress:
-        task = progress.add_task("Measuring", total=total)
-        measurements = measure(
-            models,
-            engines,
-            size,
-            rounds,
-            memory,
-            lambda what: progress.update(task, advance=1, description=what),
-        )
-    run = conditions(size, rounds)
-    rows = [each.as_dict() for each in measurements]
-    text = json.dumps({"conditions": run.sentence(), "measurements": rows}, indent=2)
-    if report is not None:
-        _write_report(report, presentation.markdown(measurements, run), text)
-    if picture is not None:
-        presentation.plot(measurements, run, picture)
-    if as_json:
-        typer.echo(text)
-        return
-    _print_table(presentation.HEADINGS, presentation.rows(measurements))
-    for line in (run.sentence(), *aggregation_speedups(measurements)):
-        typer.echo(line)
-
-
-def _write_report(path: Path, markdown: str, as_json: str) -> None:
-    """Write the report as Markdown and as JSON."""
-    from aanet.io.atomic import atomic_path
-
-    for target, text in ((path, markdown), (path.with_suffix(".json"), as_json + "\n")):
-        with atomic_path(target) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-
-
-def _scaling(
-    name: str, engine: str, rounds: int, as_json: bool, report: Path | None, picture: Path | None
-) -> None:
-    from dataclasses import asdict
-
-    from aanet.benchmark.inference import conditions
-    from aanet.benchmark.scaling import growth, markdown, measure_scaling, plot_scaling, rows
-    from aanet.models import zoo
-
-    zoo.card(name)
-    if engine not in network_engines():
-        known = " or ".join(network_engines())
-        raise InputError(f"The cost against size is measured on {known}, not on {engine!r}.")
-    with status("Measuring") as shown:
-        points = measure_scaling(name, engine, rounds, observe=shown.update)
-    text = json.dumps([asdict(point) for point in points], indent=2)
-    if report is not None:
-        _write_report(report, markdown(points), text)
-    if picture is not None:
-        machine = conditions((0, 0), rounds)
-        title = f"{zoo.card(name).title} on {engine}, {machine.threads} threads of {machine.processor}"
-        plot_scaling(points, title, picture)
-    if as_json:
-        typer.echo(text)
-        return
-    _print_table(("size", "range", "seconds", "peak mem."), rows(points))
-    for line in growth(points):
-        typer.echo(line)
-
-
-def _accuracy(
-    models: list[str] | None,
-    which: str,
-    scales: str,
-    limit: int | None,
-    rounds: int,
-    as_json: bool,
-    report: Path | None,
-    picture: Path | None,
-) -> None:
-    from aanet.benchmark import accuracy
-    from aanet.benchmark.inference import conditions
-    from aanet.benchmark.presets import DEFAULT_MATCHERS
-    from aanet.cli.console import progress_bar
-    from aanet.evaluation.naming import name_models
-    from aanet.matcher import StereoMatcher
-
-    factors, pairs = accuracy.parse_scales(scales), accuracy.open_pairs(which, limit)
-    with status("Opening the models"):
-        named = name_models(models or list(DEFAULT_MATCHERS))
-        matchers = {name: StereoMatcher(source) for name, source in named.items()}
-    count = len(matchers) * len(factors) * (1 + rounds * len(pairs.indices))
-    with progress_bar("Matching", count) as advance:
-        points = accuracy.measure_accuracy(matchers, factors, pairs, rounds, advance)
-    run = conditions((0, 0), rounds)
-    text = json.dumps(accuracy.as_dict(points, pairs, run.machine()), indent=2)
-    if report is not None:
-        _write_report(report, accuracy.markdown(points, run.machine()), text)
-    if picture is not None:
-        accuracy.plot_accuracy(points, pairs, f"{run.threads} threads of {run.processor}", picture)
-    if as_json:
-        typer.echo(text)
-        return
-    _print_table(accuracy.HEADINGS, accuracy.rows(points))
-    typer.echo(run.machine())
-
-
-def _training_steps(names: list[str], rounds: int, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from aanet.benchmark.training import benchmark_training_step
-
-    results = {name: benchmark_training_step(name, rounds=rounds) for name in names}
-    if as_json:
-        rows = {name: [asdict(step) for step in steps] for name, steps in results.items()}
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    lines = [
-        (name, step.variant, f"{step.seconds:.2f} s", f"{step.speedup:.2f}")
-        for name, steps in results.items()
-        for step in steps
-    ]
-    _print_table(("network", "variant", "one step", "× first"), lines)
-
-
-def _print_table(headings: Sequence[str], lines: Sequence[tuple[str, ...]]) -> None:
-    from rich.console import Console
-
-    table = new_table(headings[:2], headings[2:])
-    for line in lines:
-        table.add_row(*line)
-    Console().print(table)

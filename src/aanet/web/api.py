@@ -13,11 +13,12 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from aanet import outputs
 from aanet.errors import did_you_mean
 from aanet.inference.hints import MAX_UPSCALE
+from aanet.inference.options import MIN_SCALE
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
-from aanet.web.errors import ServiceError, unusable
+from aanet.web.errors import ServiceError, stopping, unusable
 from aanet.web.formats import require_known
-from aanet.web.service import MatchRequest, Service
-from aanet.web.workers import stopping
+from aanet.web.matching import MatchRequest
+from aanet.web.service import Service
 
 MAX_DISPARITY = 1024  # of a request; memory grows with it
 _WRONG_TOKEN_SECONDS = 0.2
@@ -101,7 +102,7 @@ async def disparity(
     scale: Annotated[
         float | None,
         Query(
-            gt=0,
+            ge=MIN_SCALE,
             le=4,
             description="Factor by which the images are resized before matching; 0.5 doubles the range. "
             "As suits the model if not given.",
@@ -129,10 +130,10 @@ async def models(service: Current) -> ModelList:
         ModelFacts(
             name=model.name,
             default=model is default,
-            max_disparity=None if model.matcher is None else model.matcher.spec.max_disparity,
-            upscale_to=0 if model.matcher is None else model.matcher.spec.hints.upscale_to,
+            max_disparity=None if model.facts is None else model.facts.max_disparity,
+            upscale_to=0 if model.facts is None else model.facts.upscale_to,
             max_upscale=MAX_UPSCALE,
-            engine=None if model.matcher is None else model.matcher.engine.description,
+            engine=None if model.facts is None else model.facts.engine,
             seconds_per_megapixel=model.seconds_per_megapixel,
             taken=model.worker.taken,
             slots=1 + settings.queue,
@@ -171,5 +172,5 @@ async def healthz() -> Status:
 async def readyz(service: Current) -> Status:
     """Answers 200 while new work is taken, 503 when the server is stopping."""
     if service.stopping:
-        raise stopping(60)
+        raise stopping()
     return Status(status="ready")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fastapi import Depends, FastAPI
+from starlette.datastructures import QueryParams
+from starlette.types import Scope
 
 from aanet.version import __version__
 from aanet.web import documentation
@@ -38,5 +40,10 @@ def create_app(settings: Settings) -> FastAPI:
     add_page(app)
     add_error_handlers(app)
     app.add_middleware(UploadLimit, max_bytes=settings.max_upload_bytes)
-    app.add_middleware(Gate, metrics=service.metrics, local=settings.local)
+
+    def refuse_if_full(scope: Scope) -> None:
+        if scope["method"] == "POST" and scope["path"] == f"{API_PREFIX}/disparity":
+            service.refuse_if_full(QueryParams(scope["query_string"]).get("model"))
+
+    app.add_middleware(Gate, metrics=service.metrics, local=settings.local, refuse_early=refuse_if_full)
     return app

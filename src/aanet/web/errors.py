@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
+from typing import TYPE_CHECKING, Any
 
 from aanet.errors import AanetError, MissingExtraError, WriteError
 
+if TYPE_CHECKING:  # child processes raise these errors without the framework
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse
+    from starlette.exceptions import HTTPException
+
 log = logging.getLogger("aanet.web")
+
+LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
+MAX_RETRY_AFTER = 60  # seconds
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
@@ -30,13 +35,24 @@ class ServiceError(Exception):
 
     def response(self) -> JSONResponse:
         """Return the HTTP response."""
+        from fastapi.responses import JSONResponse
+
         content = {"code": self.code, "message": self.message}
         return JSONResponse(content, self.status, headers=self.headers)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the arguments that make the same error in another process."""
+        return vars(self).copy()
 
 
 def busy(code: str, message: str, retry_after: int) -> ServiceError:
     """Return a 503: the same request may succeed in `retry_after` seconds."""
     return ServiceError(503, code, message, {"Retry-After": str(retry_after)})
+
+
+def stopping() -> ServiceError:
+    """Return the 503 of a server that is stopping."""
+    return busy("stopping", "The server is stopping and accepts no more requests.", MAX_RETRY_AFTER)
 
 
 def unusable(code: str, message: str) -> ServiceError:
@@ -59,6 +75,8 @@ def refused(code: str, error: AanetError) -> ServiceError:
 
 def add_error_handlers(app: FastAPI) -> None:
     """Give all errors of the application and of the framework the same form."""
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
 
     @app.exception_handler(ServiceError)
     async def _service(_: Request, error: ServiceError) -> JSONResponse:

@@ -1,15 +1,12 @@
-"""Encoding results as response bodies."""
+"""The formats of responses: the schema of the summary, and which formats a request can have."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from aanet import outputs
-from aanet.errors import AanetError, InputError
-from aanet.result import StereoResult
-from aanet.web.errors import refused, unusable
+from aanet.errors import InputError
+from aanet.web.errors import unusable
 
 
 class Spread(BaseModel):
@@ -54,14 +51,6 @@ class Summary(BaseModel):
     )
 
 
-class Encoded(NamedTuple):
-    """The body of a response."""
-
-    data: bytes
-    media_type: str
-    file_name: str
-
-
 def require_possible(wanted: str, has_camera: bool, check: bool) -> None:
     """Refuse a format that would fail after the matching."""
     needs = outputs.find(wanted).output.needs
@@ -77,12 +66,3 @@ def require_known(wanted: str) -> None:
         outputs.find(wanted)
     except InputError as error:
         raise unusable("wrong_parameter", f"The parameter format has an invalid value: {error}") from None
-
-
-def encode(result: StereoResult, wanted: str) -> Encoded:
-    """Encode a result in the requested format."""
-    chosen = outputs.find(wanted)
-    try:
-        return Encoded(outputs.encode(result, wanted), chosen.type.media_type, chosen.file_name)
-    except AanetError as error:
-        raise refused("not_in_this_format", error) from None

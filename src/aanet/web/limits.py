@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
@@ -36,12 +37,22 @@ class Gate:
 
     Every response, also that to an unexpected error, is counted and has headers that keep a browser from
     contacting other servers and from caching results.
+
+    Args:
+        app: What handles the requests that are not refused.
+        metrics: Where responses are counted.
+        local: Whether to accept only requests whose host is this machine.
+        refuse_early: Raises the error of a request that its header shows to be in vain. Under a flood, it is
+            several times as fast as the framework, which would parse and validate the request first.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, local: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, local: bool, refuse_early: Callable[[Scope], None]
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self._local = local
+        self._refuse_early = refuse_early
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -63,6 +74,7 @@ class Gate:
         try:
             scope = _with_plain_path(scope)
             self._refuse_foreign(scope)
+            self._refuse_early(scope)
             if method == "HEAD":  # the server omits the body
                 scope["method"] = "GET"
             await self._app(scope, receive, complete)

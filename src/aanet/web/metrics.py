@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from aanet.web.models import ServedModel
@@ -38,7 +38,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._registry.register(_Queues(models))
+        self._registry.register(_Matchers(models))
         ProcessCollector(registry=self._registry)
 
     def count(self, method: str, status: int) -> None:
@@ -51,8 +51,8 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class _Queues(Collector):
-    """The number of taken slots, read on each scrape."""
+class _Matchers(Collector):
+    """The state of the matchers, read on each scrape."""
 
     def __init__(self, models: Iterable[ServedModel]) -> None:
         self._models = list(models)
@@ -60,6 +60,14 @@ class _Queues(Collector):
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
         taken = GaugeMetricFamily("aanet_slots_taken", "Running and waiting requests.", labels=["model"])
+        memory = GaugeMetricFamily(
+            "aanet_matcher_memory_bytes", "Resident memory of the matcher's process.", labels=["model"]
+        )
+        restarts = CounterMetricFamily(
+            "aanet_matcher_restarts", "Processes that crashed or were stopped.", labels=["model"]
+        )
         for model in self._models:
             taken.add_metric([model.name], model.worker.taken)
-        yield taken
+            memory.add_metric([model.name], model.matching.memory)
+            restarts.add_metric([model.name], model.restarts)
+        yield from (taken, memory, restarts)

@@ -1,78 +1,71 @@
-"""The matchers that a server offers, each with its own thread and queue."""
+"""The matchers that a server offers, each with its own process, thread and queue."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
-from collections import OrderedDict
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from aanet.engines.factory import find_source, other_models
-from aanet.errors import AanetError, InputError, UnsupportedError
-from aanet.matcher import StereoMatcher
+from aanet.errors import AanetError, InputError
 from aanet.models.weights import files
-from aanet.web.errors import ServiceError, unusable
+from aanet.web.child import MatcherProcess
+from aanet.web.errors import MAX_RETRY_AFTER, ServiceError, unusable
+from aanet.web.matching import Facts, Matched, Matchers, Matching, MatchRequest, not_available
 from aanet.web.settings import Settings
+from aanet.web.uploads import UploadedPair
 from aanet.web.workers import Worker
 
 log = logging.getLogger("aanet.web")
 
-OPEN_RANGES = 2  # matchers kept open per model: its default search range and the last other one requested
-MAX_RETRY_AFTER = 60  # seconds
 _LATEST_WEIGHT = 0.3  # of the latest run in the running means
+_SPANS = ("queue", "decode", "match", "encode")
 
 
 class ServedModel:
-    """A matcher with its public name; it is opened on first use, in its worker's thread."""
+    """A matcher with its public name and its queue; it is opened on first use, in its worker's thread."""
 
-    def __init__(self, name: str, source: str, queue: int) -> None:
+    def __init__(self, name: str, source: str, settings: Settings) -> None:
         self.name = name
-        self.worker = Worker(queue)
+        self.worker = Worker(settings.queue)
+        self.facts: Facts | None = None  # until it is first opened
+        self.restarts = 0
         self.seconds_per_megapixel: float | None = None
         self._seconds_per_turn: float | None = None
-        self._source = source
-        self._open: OrderedDict[int | None, StereoMatcher] = OrderedDict()
+        kind = MatcherProcess if settings.isolate else Matchers
+        self.matching: Matching = kind(name, source, settings.max_pixels)
 
-    @property
-    def matcher(self) -> StereoMatcher | None:
-        """The matcher with its default search range, or None if it is not open yet."""
-        return self._open.get(None)
+    def open(self) -> None:
+        """Open the matcher with its default search range if necessary."""
+        self.facts = self.matching.open()
 
-    def open(self) -> StereoMatcher:
-        """Return the matcher with its default search range, opening it if necessary."""
-        if None not in self._open:
-            self._open[None] = StereoMatcher(self._source)
-        return self._open[None]
-
-    def open_range(self, max_disparity: int | None) -> StereoMatcher:
-        """Return the matcher with a search range; at most `OPEN_RANGES` matchers stay open."""
+    def match(self, pair: UploadedPair, request: MatchRequest, deadline: float, submitted: float) -> Matched:
+        """Process a request, in the worker's thread; `submitted` is a time of `time.perf_counter`."""
+        start = time.perf_counter()
         try:
-            default = self.open()
+            self.open()
         except AanetError:
-            raise self._not_available() from None
-        if max_disparity in (None, default.spec.max_disparity):
-            return default
-        if max_disparity not in self._open:
-            try:
-                matcher = StereoMatcher(self._source, max_disparity=max_disparity)
-            except (InputError, UnsupportedError):
-                raise unusable(
-                    "wrong_range",
-                    f"{self.name} has a maximum disparity of {default.spec.max_disparity}, which cannot be "
-                    f"changed to {max_disparity}; scale=0.5 doubles it to {2 * default.spec.max_disparity}.",
-                ) from None
-            except AanetError:
-                raise self._not_available() from None
-            while len(self._open) >= OPEN_RANGES:
-                self._open.popitem(last=True)  # keeps the first, the default range
-            self._open[max_disparity] = matcher
-        return self._open[max_disparity]
+            raise not_available(self.name) from None
+        try:
+            matched = self.matching.match(pair, request, deadline)
+        finally:
+            if not self.matching.is_open:  # before the next request comes
+                self.restarts += 1
+                self.worker.thread.submit(self._open_again)
+        self._update_speed(matched, time.perf_counter() - start)
+        milliseconds = [1000 * span for span in (start - submitted, *matched.spans)]
+        timing = ", ".join(f"{n};dur={span:.1f}" for n, span in zip(_SPANS, milliseconds, strict=True))
+        return matched._replace(headers={**matched.headers, "Server-Timing": timing})
 
-    def _not_available(self) -> ServiceError:
-        log.exception("the matcher %s cannot be opened", self.name)
-        message = f"The matcher {self.name} cannot be opened; see the server's log."
-        return ServiceError(503, "not_available", message, {"Retry-After": "60"})
+    def _open_again(self) -> None:
+        with contextlib.suppress(ServiceError):  # the server is stopping
+            try:
+                self.open()
+            except AanetError:  # the next request tries it again
+                log.exception("the matcher %s cannot be opened", self.name)
 
     @property
     def retry_after(self) -> int:
@@ -80,15 +73,10 @@ class ServedModel:
         estimate = self.worker.taken * (self._seconds_per_turn or 1.0)
         return min(max(math.ceil(estimate), 1), MAX_RETRY_AFTER)
 
-    def update_speed(self, seconds: float, pixels: int, seconds_of_turn: float) -> None:
-        """Update the running means, from which clients estimate progress and the server `retry_after`.
-
-        Args:
-            seconds: Matching time.
-            pixels: Number of pixels that were matched.
-            seconds_of_turn: Time in the thread, with decoding and encoding.
-        """
-        self.seconds_per_megapixel = _mean(self.seconds_per_megapixel, 1e6 * seconds / max(pixels, 1))
+    def _update_speed(self, matched: Matched, seconds_of_turn: float) -> None:
+        """Update the running means, from which clients estimate progress and the server `retry_after`."""
+        speed = 1e6 * matched.seconds / max(matched.pixels, 1)
+        self.seconds_per_megapixel = _mean(self.seconds_per_megapixel, speed)
         self._seconds_per_turn = _mean(self._seconds_per_turn, seconds_of_turn)
 
 
@@ -103,11 +91,14 @@ class Catalog:
         for source in sources:
             if source != "sgbm":
                 find_source(source, None, None, other_models())
-        self._models = {name: ServedModel(name, source, settings.queue) for name, source in named.items()}
+        self._models = {name: ServedModel(name, source, settings) for name, source in named.items()}
         self.default.open()
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._models
 
     @property
     def default(self) -> ServedModel:
@@ -123,10 +114,15 @@ class Catalog:
             raise unusable("unknown_model", f"This server has no matcher of that name; it has {known}.")
         return self._models[name]
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Finish running requests and refuse all others."""
         for model in self:
             model.worker.close()
+
+    def close(self) -> None:
+        """End all child processes."""
+        for model in self:
+            model.matching.close()
 
 
 def _mean(before: float | None, latest: float) -> float:

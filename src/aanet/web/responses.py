@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
 from contextlib import ExitStack
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from aanet.web.formats import Encoded
+from aanet.web.matching import Matched
 
 _CHUNK = 1 << 17  # bytes; the server waits until the client has received a chunk before it sends the next
 
@@ -21,13 +20,10 @@ class MatchResponse(Response):
     Clients that send requests but do not read the responses therefore cannot fill the memory with results.
     """
 
-    def __init__(
-        self, encoded: Encoded, headers: Mapping[str, str], deadline: float, held: ExitStack
-    ) -> None:
-        name = f'attachment; filename="{encoded.file_name}"'
-        super().__init__(
-            encoded.data, headers={**headers, "Content-Disposition": name}, media_type=encoded.media_type
-        )
+    def __init__(self, matched: Matched, deadline: float, held: ExitStack) -> None:
+        name = f'attachment; filename="{matched.file_name}"'
+        headers = {**matched.headers, "Content-Disposition": name}
+        super().__init__(matched.data, headers=headers, media_type=matched.media_type)
         self._deadline = deadline
         self._held = held
 

@@ -11,6 +11,7 @@ import uvicorn
 
 from aanet.errors import InputError
 from aanet.web.app import create_app
+from aanet.web.errors import LOG_FORMAT
 from aanet.web.protocol import LimitedProtocol
 from aanet.web.service import Service
 from aanet.web.settings import Settings
@@ -25,22 +26,22 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
         port: The port; 0 selects a free one.
         announce: Called with the URL once the server accepts requests.
     """
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    app = create_app(settings)
-    listening = _listen(host, port)
-    bound = listening.getsockname()[1]
-    config = uvicorn.Config(
-        app,
-        http=LimitedProtocol,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        timeout_graceful_shutdown=int(settings.timeout) + 5,
-    )
-    server = _Server(config, app.state.service, lambda: announce(url_of(host, bound)))
-    server.run(sockets=[listening])
+    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    with _listen(host, port) as listening:
+        app = create_app(settings)
+        bound = listening.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            http=LimitedProtocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=int(settings.timeout) + 5,
+        )
+        server = _Server(config, app.state.service, lambda: announce(url_of(host, bound)))
+        server.run(sockets=[listening])
 
 
 def url_of(host: str, port: int) -> str:
@@ -70,6 +71,7 @@ class _Server(uvicorn.Server):
         """See uvicorn, which closes the port first and then waits for pending responses."""
         self._service.stop()
         await super().shutdown(sockets)
+        self._service.close()  # here, because uvicorn then repeats the signal that has stopped it
 
 
 def _listen(host: str, port: int) -> socket.socket:

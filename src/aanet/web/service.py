@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
+import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from aanet.errors import AanetError
-from aanet.inference.tiling import Tile, bytes_per_pixel, tile_for
-from aanet.matcher import StereoMatcher
-from aanet.web.errors import ServiceError, busy, refused
-from aanet.web.formats import Encoded, encode, require_possible
+from aanet.web.errors import ServiceError, busy, stopping
+from aanet.web.formats import require_possible
 from aanet.web.forms import read_form
+from aanet.web.matching import Matched, MatchRequest
 from aanet.web.metrics import DISCONNECTED, Metrics
-from aanet.web.models import MAX_RETRY_AFTER, Catalog, ServedModel
+from aanet.web.models import Catalog, ServedModel
 from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
 from aanet.web.uploads import PARTS, UploadedPair, read_pair, require_side
-from aanet.web.workers import Slot, stopping
-
-_Done = tuple[Encoded, dict[str, str]]  # body and headers of a response
-
-
-@dataclass(frozen=True)
-class MatchRequest:
-    """The query parameters of a request."""
-
-    format: str
-    max_disparity: int | None
-    scale: float | None  # None for the scale that the model recommends
-    check: bool
+from aanet.web.workers import Slot
 
 
 class Service:
@@ -56,7 +39,20 @@ class Service:
     def stop(self) -> None:
         """Finish running requests and refuse all others."""
         self.stopping = True
+        self.catalog.stop()
+
+    def close(self) -> None:
+        """End all child processes."""
         self.catalog.close()
+
+    def refuse_if_full(self, name: str | None) -> None:
+        """Raise the error that `match` would raise for a model of this name without a free slot.
+
+        Nothing else is checked or revealed: the token of the client has not been looked at yet.
+        """
+        if name is None or name in self.catalog:
+            model = self.catalog.find(name)
+            model.worker.require_free(model.retry_after)
 
     async def match(self, request: Request, model: ServedModel, match_request: MatchRequest) -> MatchResponse:
         """Process a request; its slot is released when the response has been sent."""
@@ -66,9 +62,10 @@ class Service:
                 slot = held.enter_context(model.worker.slot(model.retry_after))
                 pair = await self._upload(request, deadline)
                 self._check_limits(pair, match_request)
-                work = partial(_match, model, pair, match_request, self, time.perf_counter())
-                encoded, headers = await self._wait(request, slot, work, deadline, model)
-                return MatchResponse(encoded, headers, deadline, held.pop_all())
+                work = partial(model.match, pair, match_request, deadline, time.perf_counter())
+                matched = await self._wait(request, slot, work, deadline, model)
+                self.metrics.match_seconds.labels(model.name).observe(matched.seconds)
+                return MatchResponse(matched, deadline, held.pop_all())
         except ClientDisconnect:
             self.metrics.disconnects.inc()
             # Never delivered, because the connection is closed.
@@ -99,8 +96,8 @@ class Service:
             raise ServiceError(413, "too_many_pixels", message)
 
     async def _wait(
-        self, request: Request, slot: Slot, work: partial[_Done], deadline: float, model: ServedModel
-    ) -> _Done:
+        self, request: Request, slot: Slot, work: partial[Matched], deadline: float, model: ServedModel
+    ) -> Matched:
         """Wait for the result, a disconnect of the client, or the deadline."""
         task = slot.submit(work)
         disconnect = asyncio.create_task(_wait_for_disconnect(request))
@@ -113,62 +110,15 @@ class Service:
             disconnect.cancel()
         if task in done:
             if task.cancelled():
-                raise stopping(MAX_RETRY_AFTER)
-            return task.result()
+                raise stopping()
+            with contextlib.suppress(TimeoutError):  # the matcher was stopped at the same moment
+                return task.result()
         if disconnect in done:
             raise ClientDisconnect
         message = f"No result within {self.settings.timeout:g} seconds; retry later or at scale=0.5."
         raise busy("timeout", message, model.retry_after)
 
 
-def require_memory(matcher: StereoMatcher, width: float, height: float) -> None:
-    """Refuse a pair for which even the smallest tile needs more memory than is free."""
-    spec, available = matcher.spec, matcher.engine.available_memory()
-    sides = spec.sizes.round_up(math.ceil(height)), spec.sizes.round_up(math.ceil(width))
-    tile = tile_for(spec, *sides, available) or Tile(*sides)
-    needed = tile.height * tile.width * bytes_per_pixel(spec, tile.width)
-    if needed > available:
-        message = f"Images of this size need about {needed / 1e9:.1f} GB of memory, which is not free."
-        raise ServiceError(413, "too_much_memory", message)
-
-
-def affordable_scale(recommended: float, pixels: int, max_pixels: int) -> float:
-    """Limit the upscaling of an image so that it stays within `max_pixels`."""
-    return min(recommended, max(math.sqrt(max_pixels / pixels), 1.0))
-
-
 async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _match(
-    model: ServedModel, pair: UploadedPair, request: MatchRequest, service: Service, submitted: float
-) -> _Done:
-    """Decode, match and encode a pair, in the thread of the matcher."""
-    times = [submitted, time.perf_counter()]
-    matcher = model.open_range(request.max_disparity)
-    pixels = pair.width * pair.height
-    try:
-        left, right = pair.decode()
-        times.append(time.perf_counter())
-        recommended = matcher.spec.hints.scale_for(pair.width)
-        scale = request.scale or affordable_scale(recommended, pixels, service.settings.max_pixels)
-        require_memory(matcher, pair.width * scale, pair.height * scale)
-        result = matcher(left, right, calibration=pair.calibration, scale=scale, check=request.check)
-    except AanetError as error:
-        raise refused("cannot_match", error) from None
-    times.append(time.perf_counter())
-    encoded = encode(result, request.format)
-    times.append(time.perf_counter())
-    service.metrics.match_seconds.labels(model.name).observe(result.seconds)
-    model.update_speed(result.seconds, round(pixels * scale**2) * (1 + request.check), times[-1] - times[1])
-    spans = [1000 * (after - before) for before, after in pairwise(times)]
-    names = ("queue", "decode", "match", "encode")
-    return encoded, {
-        "Aanet-Model": model.name,
-        "Aanet-Engine": result.engine.encode("ascii", "replace").decode(),
-        "Aanet-Warnings": json.dumps(result.warnings),
-        "Aanet-Camera": json.dumps(None if result.camera is None else asdict(result.camera)),
-        "Server-Timing": ", ".join(f"{n};dur={span:.1f}" for n, span in zip(names, spans, strict=True)),
-    }

@@ -20,6 +20,7 @@ class Settings:
         queue: Maximum number of requests that wait for a matcher while it runs another one.
         timeout: Maximum seconds from the first byte of a request to the last byte of its response.
         local: Whether to accept only requests whose host is this machine.
+        isolate: Whether each matcher runs in a child process, so that it can be stopped and may crash.
     """
 
     models: tuple[str, ...] = ()
@@ -29,3 +30,4 @@ class Settings:
     queue: int = 8
     timeout: float = 120.0
     local: bool = True
+    isolate: bool = True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from aanet.web.errors import ServiceError, busy
+from aanet.web.errors import busy, stopping
 
 T = TypeVar("T")
 
@@ -35,20 +35,24 @@ class Worker:
         A slot is held from before the upload is read until the response has been sent, so that the number of
         slots bounds the memory. If a client disconnects, its slot is held until the thread has finished.
         """
-        self.require_open(retry_after)
-        if self.taken >= self._limit:
-            raise busy("full", f"All {self._limit} slots of this matcher are taken.", retry_after)
-        slot = Slot(self, retry_after)
+        self.require_free(retry_after)
+        slot = Slot(self)
         self._slots.add(slot)
         try:
             yield slot
         finally:
             slot.release(lambda: self._slots.discard(slot))
 
-    def require_open(self, retry_after: int) -> None:
+    def require_free(self, retry_after: int) -> None:
+        """Raise an error if no slot is free."""
+        self.require_open()
+        if self.taken >= self._limit:
+            raise busy("full", f"All {self._limit} slots of this matcher are taken.", retry_after)
+
+    def require_open(self) -> None:
         """Raise an error if the server is stopping."""
         if self._closed:
-            raise stopping(retry_after)
+            raise stopping()
 
     def close(self) -> None:
         """Finish the running task and refuse all others."""
@@ -60,15 +64,14 @@ class Worker:
 class Slot:
     """A place in the queue of a worker, for one task."""
 
-    def __init__(self, worker: Worker, retry_after: int) -> None:
+    def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._retry_after = retry_after
         self._task: asyncio.Task[Any] | None = None
         self._running = False
 
     def submit(self, work: Callable[[], T]) -> asyncio.Task[T]:
         """Run `work` in the worker's thread when it is this slot's turn."""
-        self._worker.require_open(self._retry_after)
+        self._worker.require_open()
         self._task = task = asyncio.create_task(self._take_turn(work))
         return task
 
@@ -83,14 +86,15 @@ class Slot:
         if self._task is None or self._task.done() or not self._running:
             free()
         else:
-            self._task.add_done_callback(lambda _: free())
+
+            def finish(task: asyncio.Task[Any]) -> None:
+                if not task.cancelled():
+                    task.exception()  # which nobody waits for any more
+                free()
+
+            self._task.add_done_callback(finish)
 
     async def _take_turn(self, work: Callable[[], T]) -> T:
         async with self._worker.turn:
             self._running = True
             return await asyncio.get_running_loop().run_in_executor(self._worker.thread, work)
-
-
-def stopping(retry_after: int) -> ServiceError:
-    """Return the 503 of a server that is stopping."""
-    return busy("stopping", "The server is stopping and accepts no more requests.", retry_after)
