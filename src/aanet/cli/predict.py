@@ -190,7 +190,9 @@ class _Job:
         if not self.resume:
             refuse_existing(self.overwrite, *self.files(pair))
         result = self.matcher(*pair.load(), calibration=self.calibration, options=self.options)
-        files = result.save(self.folder, *self.outputs, name=pair.name)
+        # Another process may have written the files meanwhile.
+        replace = self.overwrite or self.resume
+        files = result.save(self.folder, *self.outputs, name=pair.name, overwrite=replace)
         return _Done(
             pair.name,
             [str(file) for file in files],

@@ -135,6 +135,7 @@ class Trainer:
         """
         alone = nullcontext() if self.folder is None else locked(self.folder)
         with alone, self.reporter, environment.on_stop_signal(self._stop):
+            self.reporter.continue_after(self.step)
             if self.folder is not None:
                 write_manifest(self.folder / "manifest.json", self.manifest())
             for index in range(self.stage_index, len(self.recipe.stage)):
