@@ -87,7 +87,7 @@ def test_predict_resumes_to_the_same_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_synthesized_pairs_are_complete_or_not_found(tmp_path: Path) -> None:
-    result = interrupted("synthesis", tmp_path, every=2)
+    result = interrupted("synthesis", tmp_path, every=6)
     assert_whole(result)
     found = [run["went_on"]["returned"] for run in result["runs"]]
     assert sorted(found) == found

@@ -3,14 +3,16 @@
     python crash_points.py SCENARIO FOLDER [EVERY]
 
 A scenario does something in a folder and then something that must work after an interruption. It runs once
-without interruption, then once for each change (a file opened for writing, a rename, a removal, a new folder),
-killed by SIGKILL just before it; EVERY is the distance of the changes that are tried. The result is printed as
-JSON. Every run is a fork, so that libraries are imported once.
+without interruption, then once for each change (a file opened for writing, a rename, a removal, a new
+folder), killed by SIGKILL just before it; EVERY is the distance of the changes that are tried. The result is
+printed as JSON. Every run is a fork, so that libraries are imported once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -27,7 +29,7 @@ Files = dict[str, str]  # names and digests
 
 
 class Scenario(NamedTuple):
-    prepare: Callable[[Path], Any]  # in the parent process and not interrupted; also imports what is needed
+    prepare: Callable[[Path], Any]  # not interrupted
     act: Callable[[Path], Any]
     go_on: Callable[[Path], Any]  # after an interruption; what it returns is part of the result
     ignored: str = "tensorboard"  # names of files whose content differs from run to run
@@ -39,9 +41,12 @@ def sweep(scenario: Scenario, root: Path, every: int = 1) -> dict[str, Any]:
     start.mkdir(parents=True)
     scenario.prepare(start)
     whole = _copy(start, root / "work")
-    changes = _fork(lambda: _count(whole, lambda: scenario.act(whole)))["returned"]
+    changes, modules = _fork(lambda: (_count(whole, lambda: scenario.act(whole)), [*sys.modules]))["returned"]
     result: dict[str, Any] = {"changes": changes, "before": files(start, scenario), "runs": []}
     result["whole"] = files(whole, scenario)
+    for module in modules:  # once, instead of in each run
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
     for number in range(1, changes + 1, every):
         folder = _copy(start, root / "work")  # the same path each time, because files may contain it
         killed = _fork(lambda: _count(folder, lambda: scenario.act(folder), number))  # noqa: B023 - called at once

@@ -55,13 +55,13 @@ def pair_of_files(folder: Path, value: float) -> Path:
     return folder / "model.xml"
 
 
-def publish(folder: Path) -> None:
+def publish(folder: Path, which: str = "new") -> None:
     from aanet.engines.openvino.pair_files import publish
     from aanet.io.atomic import temporary_folder
 
     with temporary_folder(folder) as temporary:
         for name in ("model.xml", "model.bin"):
-            (temporary / name).write_bytes((folder / "new" / name).read_bytes())
+            (temporary / name).write_bytes((folder / which / name).read_bytes())
         publish(temporary / "model.xml", folder / "model.xml")
 
 
@@ -109,9 +109,7 @@ cache_entry_over_a_damaged_one = Scenario(damaged_cache, store_in_cache, store_i
 
 def put_pairs(folder: Path) -> None:
     from aanet.io.images import write_image
-    from aanet.matcher import StereoMatcher  # imported once for all runs
 
-    assert StereoMatcher is not None
     for number in range(2):
         scene = np.random.default_rng(number).integers(0, 256, (24, 60, 3), np.uint8)
         write_image(folder / f"left/{number}.png", scene[:, :56])
@@ -143,13 +141,7 @@ def read_then_synthesize(folder: Path) -> int:
     return found
 
 
-def import_renderer(_folder: Path) -> None:
-    from aanet.synthetic import SyntheticWorld
-
-    assert SyntheticWorld is not None
-
-
-synthesis = Scenario(import_renderer, synthesize, read_then_synthesize)
+synthesis = Scenario(lambda _folder: None, synthesize, read_then_synthesize)
 
 
 def put_weights(folder: Path) -> None:
@@ -161,7 +153,9 @@ def put_weights(folder: Path) -> None:
 
 
 def convert(folder: Path) -> None:
-    command("convert", folder / "given.safetensors", "-o", folder / "out.safetensors", "--half", "--overwrite")
+    command(
+        "convert", folder / "given.safetensors", "-o", folder / "out.safetensors", "--half", "--overwrite"
+    )
 
 
 conversion = Scenario(put_weights, convert, convert)
@@ -181,7 +175,7 @@ threads = 1
 log_steps = 1
 checkpoint_minutes = 0
 [[stage]]
-crop = [32, 48]
+crop = [24, 48]
 batch = 1
 steps = 3
 learning_rate = 1e-3
@@ -189,19 +183,12 @@ learning_rate = 1e-3
 
 
 def put_training_data(folder: Path) -> None:
-    from torch.utils.tensorboard import SummaryWriter
-
     from aanet.io.disparity import write_disparity
-    from aanet.training.trainer import Trainer  # imported once for all runs
 
-    assert Trainer is not None
-    assert SummaryWriter is not None
     put_pairs(folder / "pairs")
     for number in range(2):
         write_disparity(folder / f"pairs/disparity/{number}.pfm", np.full((24, 56), 4, np.float32))
-    work = folder.with_name("work")
-    recipe = RECIPE.replace("ROOT", str(work / "pairs")).replace("[32, 48]", "[24, 48]")
-    (folder / "recipe.toml").write_text(recipe)
+    (folder / "recipe.toml").write_text(RECIPE.replace("ROOT", str(folder.with_name("work") / "pairs")))
 
 
 def train(folder: Path, *options: str) -> None:

@@ -74,7 +74,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     If the process is killed, the folder remains until another process writes into `parent`.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(parent)
+    remove_leftovers(parent)
     folder, handle = _create(parent)
     try:
         yield folder
@@ -116,8 +116,8 @@ def _create(parent: Path) -> tuple[Path, int | None]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _remove_leftovers(parent: Path) -> None:
-    """Remove the temporary folders of killed processes, once per folder."""
+def remove_leftovers(parent: Path) -> None:
+    """Remove the temporary folders of killed processes; done once per folder."""
     if sys.platform == "win32":
         return
     for folder in parent.glob(f"{PREFIX}*"):

@@ -274,7 +274,8 @@ class Trainer:
             minutes_left=self.progress.minutes * (1 - share) / share if share else math.nan,
         )
         self.reporter.progress(report)
-        if self.step % self.recipe.run.picture_steps == 0:
+        every = self.recipe.run.picture_steps
+        if every and self.step % every == 0:
             picture = training_picture(result.batch, result.disparity, self.recipe.network.max_disparity)
             self.reporter.picture("training", self.step, picture)
         if self.step % self.recipe.run.log_steps == 0:

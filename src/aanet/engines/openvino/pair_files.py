@@ -27,6 +27,7 @@ from aanet.io.atomic import flush_to_disk
 from aanet.io.files import MEGABYTE, read_bytes
 from aanet.io.locking import locked_folder
 
+_ATTEMPTS = 3
 _LARGEST_MODEL = 200 * MEGABYTE  # the .xml file
 _DIGEST = re.compile(rf'<{WEIGHTS_DIGEST} value="([0-9a-f]{{64}})"'.encode())
 
@@ -67,15 +68,26 @@ def read_pair(path: Path) -> tuple[bytes, bytes]:
 
     The weights are those with the digest that the model states, or else those of the `.bin` file.
     """
-    model, weights = read_bytes(path, "an OpenVINO model", _LARGEST_MODEL), path.with_suffix(".bin")
-    content = read_bytes(weights, "the weights of an exported file") if weights.is_file() else None
-    stated = _DIGEST.search(model)
-    if stated is not None and (content is None or digest(content) != stated[1].decode()):
-        hidden = _hidden(path, stated[1].decode())
-        content = read_bytes(hidden, "the weights of an exported file") if hidden.is_file() else content
-    if content is None:
-        raise ReadError(f"The weights of {path} are missing: {weights} does not exist.")
-    return model, content
+    for _ in range(_ATTEMPTS):  # while another process publishes an export, the first may come between
+        model = read_bytes(path, "an OpenVINO model", _LARGEST_MODEL)
+        stated = _DIGEST.search(model)
+        names = [path.with_suffix(".bin"), *([_hidden(path, stated[1].decode())] if stated else [])]
+        contents = [found for name in names if (found := _read_if_present(name)) is not None]
+        for content in contents:
+            if stated is None or digest(content) == stated[1].decode():
+                return model, content
+    if not contents:
+        raise ReadError(f"The weights of {path} are missing: {names[0]} does not exist.")
+    return model, contents[0]
+
+
+def _read_if_present(path: Path) -> bytes | None:
+    try:
+        return read_bytes(path, "the weights of an exported file")
+    except ReadError:
+        if path.exists():
+            raise
+        return None
 
 
 def digest(content: bytes) -> str:
