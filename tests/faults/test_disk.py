@@ -1,4 +1,4 @@
-"""A full or read-only disk and limits of the system are one sentence, and cost nothing that was there before."""
+"""A full or read-only disk and limits of the system are one sentence and cost nothing that was there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_predictions_go_on_when_a_full_disk_has_space_again(tmp_path: Path, disk
     pair = (tmp_path / "left", tmp_path / "right")
     run("predict", *pair, "-o", tmp_path / "whole", *SGBM)
     whole = files(tmp_path / "whole")
-    filler = disk.leave_free(sum(len(content) for content in whole.values()) // 1024 * 3 // 4)
+    assert sum(len(content) for name, content in whole.items() if name.startswith("0_")) < 16_000
+    filler = disk.leave_free(16)
     with pytest.raises(WriteError, match="no space left on device"):
         run("predict", *pair, "-o", disk.folder / "out", *SGBM)
     left = files(disk.folder / "out")
@@ -126,7 +127,6 @@ def test_a_read_only_folder_is_one_sentence(tmp_path: Path, disk: SmallDisk) -> 
     for words in (
         ("predict", tmp_path / "left", tmp_path / "right", *SGBM, "-o", disk.folder),
         ("data", "synthesize", "-n", 1, "--height", 32, "--width", 48, "-o", disk.folder),
-        ("figure", "aanet", "-o", disk.folder / "figure.png"),
     ):
         with pytest.raises((AanetError, OSError), match=r"(?i)read-only file system"):
             run(*words)
@@ -167,14 +167,14 @@ def test_training_goes_on_when_a_full_disk_has_space_again(tmp_path: Path, disk:
     put_training_data(start)
     (tmp_path / "work").symlink_to(start)  # where the recipe looks for its data
     words = [*COMMAND, "train", str(start / "recipe.toml"), "-o", str(disk.folder / "run")]
-    filler = disk.leave_free(1200)
+    disk.leave_free(1200)
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 2, done.stderr
     assert "no space left on device" in done.stderr
     assert "Traceback" not in done.stderr
-    filler.unlink()
-    resume = ["--resume"] if list((disk.folder / "run/checkpoints").glob("step-*")) else []
-    done = subprocess.run([*words, *resume], capture_output=True, text=True, check=False, timeout=300)
+    assert not list((disk.folder / "run/checkpoints").iterdir())
+    disk.resize(100_000)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert (disk.folder / "run/weights.safetensors").is_file()
 
@@ -183,6 +183,8 @@ LIMITED = """
 import os, resource, sys
 from aanet.cli.main import main
 import aanet.matcher, aanet.viz, aanet.engines.sgbm
+import numpy
+numpy.ones((64, 64)) @ numpy.ones((64, 64))  # OpenBLAS ends the process if it cannot reserve its memory
 kind, amount = sys.argv[1], int(sys.argv[2])
 if kind == "RLIMIT_AS":
     amount += int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

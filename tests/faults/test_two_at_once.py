@@ -1,4 +1,4 @@
-"""Two writers of one output, one export, one cache or one dataset: a whole result of one of them, or a refusal."""
+"""Two writers of one output, export, cache or dataset: a whole result of one of them, or a refusal."""
 
 from __future__ import annotations
 

@@ -31,6 +31,10 @@ class SmallDisk:
                 file.truncate(file.tell() - 1024 * kilobytes)
         return filler
 
+    def resize(self, kilobytes: int) -> None:
+        """Give it more space."""
+        assert self._mount("-o", f"remount,size={kilobytes}k")
+
     def make_read_only(self) -> None:
         """Refuse all changes, also those of root."""
         assert self._mount("-o", "remount,ro")

@@ -56,7 +56,7 @@ def synthesize(
 
     world = SyntheticWorld((height, width), max_disparity, seed, textures, length=count)
     with locked_folder(folder, f"Another process is writing into {folder}; choose another output."):
-        refuse_existing(overwrite, *folder.iterdir())  # which another process has written meanwhile
+        refuse_existing(overwrite, *folder.glob("*"))  # which another process has written meanwhile
         for _ in track(_written(world, output, workers), "Rendering pairs", count):
             pass
     typer.echo(f"Wrote {count} pairs of {height}×{width} to {folder}.")

@@ -82,8 +82,9 @@ class AugmentationSpec:
         for name in ("erase_px", "log2_scale"):
             smallest, largest = getattr(self, name)
             if smallest > largest:
+                values = f"{smallest}, {largest}"
                 raise InputError(
-                    f"'augmentation': {name!r} must have the smallest value first; it is {getattr(self, name)}."
+                    f"'augmentation': {name!r} must have the smallest value first; it is {values}."
                 )
 
 

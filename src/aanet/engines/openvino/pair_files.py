@@ -68,26 +68,22 @@ def read_pair(path: Path) -> tuple[bytes, bytes]:
 
     The weights are those with the digest that the model states, or else those of the `.bin` file.
     """
-    for _ in range(_ATTEMPTS):  # while another process publishes an export, the first may come between
+    for attempt in range(_ATTEMPTS):  # another process may publish an export between two readings
         model = read_bytes(path, "an OpenVINO model", _LARGEST_MODEL)
         stated = _DIGEST.search(model)
         names = [path.with_suffix(".bin"), *([_hidden(path, stated[1].decode())] if stated else [])]
-        contents = [found for name in names if (found := _read_if_present(name)) is not None]
+        try:
+            contents = [read_bytes(name, "the weights of a model") for name in names if name.is_file()]
+        except ReadError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
         for content in contents:
             if stated is None or digest(content) == stated[1].decode():
                 return model, content
     if not contents:
         raise ReadError(f"The weights of {path} are missing: {names[0]} does not exist.")
     return model, contents[0]
-
-
-def _read_if_present(path: Path) -> bytes | None:
-    try:
-        return read_bytes(path, "the weights of an exported file")
-    except ReadError:
-        if path.exists():
-            raise
-        return None
 
 
 def digest(content: bytes) -> str:
