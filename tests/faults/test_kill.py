@@ -101,7 +101,7 @@ def test_converted_weights_are_the_older_or_the_new_ones(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
-    result = interrupted("training", tmp_path, every=17)
+    result = interrupted("training", tmp_path, every=9)
     weights = [name for name in result["whole"] if name.endswith(".safetensors") and "/step-" not in name]
     assert len(weights) == 2
     for run in result["runs"]:

@@ -60,10 +60,19 @@ def sweep(scenario: Scenario, root: Path, every: int = 1) -> dict[str, Any]:
 def files(folder: Path, scenario: Scenario) -> Files:
     """Return the digests of all files but temporary ones."""
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        path.relative_to(folder).as_posix(): hashlib.sha256(_content(path)).hexdigest()[:16]
         for path in sorted(folder.rglob("*"))
         if path.is_file() and ".aanet-" not in str(path) and scenario.ignored not in str(path)
     }
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file; safetensors writes its metadata in random order, which is sorted here."""
+    content = path.read_bytes()
+    if path.suffix != ".safetensors" or content[8:9] != b"{":
+        return content
+    end = 8 + int.from_bytes(content[:8], "little")
+    return json.dumps(json.loads(content[8:end]), sort_keys=True).encode() + content[end:]
 
 
 def command(*words: object) -> None:
