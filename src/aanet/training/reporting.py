@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -106,7 +107,10 @@ class Reporter:
         if self.live:
             self.live.stop()
         if self._writer:
-            self._writer.close()
+            with contextlib.suppress(
+                OSError
+            ):  # the curves may lack an end; a full disk is reported by others
+                self._writer.close()
 
     def continue_after(self, step: int) -> None:
         """Remove what a process that was killed has logged after the step from which its run continues."""
