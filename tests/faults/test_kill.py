@@ -100,6 +100,16 @@ def test_converted_weights_are_the_older_or_the_new_ones(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_an_exported_network_can_be_opened_after_any_interruption(tmp_path: Path) -> None:
+    result = interrupted("exported_network", tmp_path, every=3)
+    found = [run["went_on"]["returned"] for run in result["runs"]]
+    assert sorted(found, reverse=True) == found
+    assert found[0] == "random 1.0"
+    assert {*found} <= {"random 1.0", "random"}
+    assert all(run["after"].keys() == {"model.xml", "model.bin"} for run in result["runs"])
+
+
+@pytest.mark.slow
 def test_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     result = interrupted("training", tmp_path, every=9)
     weights = [name for name in result["whole"] if name.endswith(".safetensors") and "/step-" not in name]

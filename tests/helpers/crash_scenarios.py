@@ -203,3 +203,20 @@ def continue_training(folder: Path) -> Any:
 
 
 training = Scenario(put_training_data, train, continue_training)
+
+
+def export(folder: Path) -> None:
+    network = ["stereonet_aa", "--random-weights", "--max-disparity", 24, "--height", 16, "--width", 24]
+    command("export", *network, "-o", folder / "model.xml", "--overwrite")
+
+
+def open_then_export(folder: Path) -> str:
+    from aanet.engines.openvino.engine import OpenVINOEngine
+
+    found = OpenVINOEngine.from_exported(folder / "model.xml")[1].weights
+    export(folder)
+    OpenVINOEngine.from_exported(folder / "model.xml")
+    return found
+
+
+exported_network = Scenario(lambda folder: pair_of_files(folder, 1.0), export, open_then_export)
