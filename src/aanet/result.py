@@ -13,7 +13,7 @@ import numpy as np
 from aanet import outputs
 from aanet.errors import InputError
 from aanet.geometry.camera import StereoCamera
-from aanet.io.atomic import write_bytes
+from aanet.io.atomic import write_together
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap, Image, Mask
 
@@ -88,8 +88,10 @@ class StereoResult:
             keep &= ~self.occlusion
         return points[keep], self.left[keep]
 
-    def save(self, folder: PathLike, *what: str, name: str | None = None) -> list[Path]:
-        """Write outputs to files.
+    def save(
+        self, folder: PathLike, *what: str, name: str | None = None, overwrite: bool = True
+    ) -> list[Path]:
+        """Write outputs to files; those of two processes that save at once are not mixed.
 
         Args:
             folder: The folder, which is created if it does not exist; or the name of one file to write, such
@@ -97,6 +99,7 @@ class StereoResult:
             what: Names from `aanet.outputs.OUTPUTS`; by default "disparity" and "color".  A suffix chooses
                 another format than the first one listed there, as in "disparity.pfm".
             name: Beginning of the file names: `save("out", "color", name="left")` writes `left_color.png`.
+            overwrite: Whether to replace existing files; otherwise one of them is a `WriteError`.
 
         Returns:
             The files, in the order of `what`.
@@ -104,22 +107,21 @@ class StereoResult:
         target = Path(folder)
         by_suffix = outputs.for_suffix(target.suffix)
         if by_suffix is not None and name is None and not target.is_dir():
-            return [self._save_file(target, *(what or (by_suffix,)))]
+            return [self._save_file(target, overwrite, *(what or (by_suffix,)))]
         wanted = what or ("disparity", "color")
         files = [outputs.find(output).file_name for output in wanted]
         paths = [target / (file if name is None else f"{name}_{file}") for file in files]
         contents = [outputs.encode(self, output) for output in wanted]  # all, before anything is written
-        for path, content in zip(paths, contents, strict=True):
-            write_bytes(path, content)
+        write_together(target, dict(zip(paths, contents, strict=True)), overwrite)
         return paths
 
-    def _save_file(self, path: Path, *what: str) -> Path:
+    def _save_file(self, path: Path, overwrite: bool, *what: str) -> Path:
         if len(what) != 1:
             raise InputError(f"{path} is the name of one file; got {len(what)} outputs to save there.")
         (output,) = what
         if outputs.find(output).type.suffix != path.suffix:
             output = output.partition(".")[0] + path.suffix
-        write_bytes(path, outputs.encode(self, output))
+        write_together(path.parent, {path: outputs.encode(self, output)}, overwrite)
         return path
 
     def summary(self) -> dict[str, Any]:

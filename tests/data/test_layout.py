@@ -88,6 +88,9 @@ def test_files_in_between_are_not_pairs(tmp_path: Path) -> None:
     layouts.folder(tmp_path)
     (tmp_path / "left" / "notes.txt").write_text("mine")
     (tmp_path / "left" / ".a.123.png").write_bytes(b"half written")
+    (tmp_path / ".aanet-1" / "left").mkdir(parents=True)
+    (tmp_path / ".aanet-1" / "left" / "a.png").write_bytes(b"half written")
+    assert find(tmp_path, "*/left/*") == []
     (tmp_path / "left" / "more.png").mkdir()
     assert [captures for captures, _ in find(tmp_path, "left/*")] == [("a",), ("b",), ("c",)]
 

@@ -111,6 +111,9 @@ def test_what_openvino_cannot_read_is_converted_again(tmp_path, monkeypatch, cap
     cache.store(cache.key_of(path, None, f"openvino {openvino.__version__}"), write)
     engine = OpenVINOEngine.from_weights(path, precision="float32")
     assert "cannot read the converted network" in caplog.text
+    caplog.clear()
+    OpenVINOEngine.from_weights(path, precision="float32")
+    assert not caplog.text  # it was replaced
     image = np.zeros((1, 3, 16, 16), np.float32)
     assert engine(image, image)[0].shape == (1, 16, 16)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from aanet.io.disparity import (
     write_pfm,
 )
 from aanet.io.images import write_image
+from aanet.io.maps import encode_npy
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
 
@@ -191,7 +193,17 @@ def test_arrays_of_either_order_and_every_type_are_read(tmp_path: Path) -> None:
 
 def test_a_zip_bomb_in_an_npz_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aanet.io.maps.MAX_PIXEL_BYTES", 1_000_000)
-    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("disparity.npy", bytes(5_000_000))
+    np.savez_compressed(tmp_path / "a.npz", disparity=np.zeros((1000, 1000)))
     with pytest.raises(AanetError, match="at most 1 MB"):
         read_disparity(tmp_path / "a.npz")
+    with zipfile.ZipFile(tmp_path / "longer.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("disparity.npy", encode_npy(np.full((2, 3), 4.0)) + bytes(50_000_000))
+    tracemalloc.start()
+    assert read_disparity(tmp_path / "longer.npz").tolist() == [[4.0] * 3] * 2
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    tracemalloc.stop()
+    with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
+        for number in range(1001):
+            archive.writestr(f"{number}.npy", b"")
+    with pytest.raises(AanetError, match="more than 1000 arrays"):
+        read_disparity(tmp_path / "many.npz")

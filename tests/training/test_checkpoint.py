@@ -80,6 +80,27 @@ def test_the_same_step_can_be_saved_again(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["step-00000003"]
 
 
+def test_a_checkpoint_that_is_being_replaced_is_still_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_checkpoint(tmp_path, make(3))
+    rename = Path.rename
+
+    def fail(path: Path, target: Path) -> Path:
+        if path.name == ".writing":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(WriteError):
+        save_checkpoint(tmp_path, make(3))
+    monkeypatch.undo()
+    (path,) = checkpoints(tmp_path)
+    assert load_checkpoint(path, "aanet").step == 3
+    save_checkpoint(tmp_path, make(3, score=1.0))
+    assert [each.name for each in tmp_path.iterdir()] == ["step-00000003"]
+
+
 @pytest.mark.parametrize("name", ["weights.safetensors", "average.safetensors", "state.pt", "facts.json"])
 def test_a_full_disk_loses_no_earlier_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import typing
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from aanet.errors import InputError, ReadError
+from aanet.errors import AanetError, InputError, ReadError
 from aanet.synthetic import SyntheticWorld
 from aanet.training.batches import open_source
-from aanet.training.recipe import Recipe, load_recipe
+from aanet.training.recipe import Recipe, load_recipe, read_table
+from aanet.training.schema import build
 
 MINIMAL = """
 [network]
@@ -152,6 +158,15 @@ def test_the_digest_tells_recipes_apart(tmp_path: Path) -> None:
         ("stage.0.warmup_steps=-1", "'warmup_steps' must be from 0"),
         ("augmentation.vertical_flip=2", "'vertical_flip' must be from 0 to 1"),
         ("network.max_disparity=0", "'max_disparity' must be from 1"),
+        ("stage.0.batch=9000000000", "'batch' must be from 0 to 65536"),
+        ("run.workers=100000", "'workers' must be from 0 to 1024"),
+        ("run.threads=100000", "'threads' must be from 0 to 1024"),
+        ("data.0.length=1000000000", "'length' must be from 1 to 1e+07"),
+        ("stage.0.crop=[48, 100000]", "'crop', entry 1 must be from 1 to 32767"),
+        ("optimizer.betas=[0.9, 1.0]", "'betas', entry 1 must be from 0 to 0.999999"),
+        ("augmentation.log2_scale=[0, 1000]", "'log2_scale', entry 1 must be from -4 to 4"),
+        ("augmentation.log2_scale=[1, 0]", "'log2_scale' must have the smallest value first"),
+        ("augmentation.erase_px=[90, 40]", "'erase_px' must have the smallest value first"),
         (f"seed={2**60}", "'seed' must be a finite number"),
         ("seed=" + "[" * 10_000, "'seed' must be a whole number"),
     ],
@@ -179,3 +194,39 @@ def test_a_hostile_recipe_is_one_sentence(tmp_path: Path, text: str) -> None:
     with pytest.raises(ReadError) as caught:
         load(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+HOSTILE = (float("nan"), float("inf"), -1, 0, 1, 1e300, 2**70, "", "x" * 1000, True, [], [1, 1], {}, {"a": 1})
+
+
+def keys(spec: type, prefix: str = "") -> Iterator[str]:
+    """The dotted keys of all values of a recipe."""
+    for field in dataclasses.fields(spec):
+        kind = typing.get_type_hints(spec)[field.name]
+        parts = [part for part in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(part)]
+        is_list = typing.get_origin(kind) is tuple
+        if parts and not (is_list and prefix):
+            yield from keys(parts[0], f"{prefix}{field.name}.{'0.' if is_list else ''}")
+        else:
+            yield prefix + field.name
+
+
+def test_no_value_of_any_key_raises_another_error(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text(MINIMAL)
+    names, refused = list(keys(Recipe)), 0
+    assert {"stage.0.crop", "run.workers", "augmentation.erase_px", "validation.data", "seed"} <= {*names}
+    for name in names:
+        for value in HOSTILE:
+            table = read_table(tmp_path / "recipe.toml")
+            *parents, last = name.split(".")
+            target: Any = table
+            for part in parents:
+                target = target[int(part)] if part.isdigit() else target.setdefault(part, {})
+            target[last] = value
+            try:
+                recipe = build(Recipe, table, "recipe.toml")
+            except AanetError as error:
+                refused += "\n" not in str(error)
+            else:
+                json.dumps(recipe.as_dict(), allow_nan=False)  # what is accepted is finite
+    assert refused > 8 * len(names)

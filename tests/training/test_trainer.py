@@ -24,6 +24,7 @@ from aanet.models.weights import checkpoint
 from aanet.training import stages, step
 from aanet.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from aanet.training.recipe import Recipe
+from aanet.training.reporting import Reporter
 from aanet.training.run_lock import locked
 from aanet.training.trainer import Trainer
 
@@ -309,6 +310,13 @@ def test_two_processes_do_not_train_in_one_folder(make_recipe: MakeRecipe, tmp_p
         each.run(stop_after=1)
     assert not (tmp_path / "manifest.json").exists()
     each.run(stop_after=1)  # the lock ends with the run that held it
+
+
+def test_a_killed_process_leaves_no_steps_twice_in_the_log(tmp_path: Path) -> None:
+    lines = [f'{{"kind": "training", "step": {step}}}\n' for step in (1, 2, 2, 3)]
+    (tmp_path / "log.jsonl").write_text("".join(lines) + '{"kind": "training", "st')
+    Reporter(tmp_path, Console(quiet=True)).continue_after(2)
+    assert [record["step"] for record in records(tmp_path)] == [1, 2, 2]
 
 
 def test_training_starts_from_given_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:

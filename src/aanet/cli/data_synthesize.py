@@ -51,11 +51,14 @@ def synthesize(
     """
     folder = output / "FlyingThings3D"
     refuse_existing(overwrite, folder)
+    from aanet.io.locking import locked_folder
     from aanet.synthetic import SyntheticWorld
 
     world = SyntheticWorld((height, width), max_disparity, seed, textures, length=count)
-    for _ in track(_written(world, output, workers), "Rendering pairs", count):
-        pass
+    with locked_folder(folder, f"Another process is writing into {folder}; choose another output."):
+        refuse_existing(overwrite, *folder.glob("*"))  # which another process has written meanwhile
+        for _ in track(_written(world, output, workers), "Rendering pairs", count):
+            pass
     typer.echo(f"Wrote {count} pairs of {height}×{width} to {folder}.")
 
 

@@ -111,6 +111,10 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(_fail(f"{where}{(error.strerror or str(error)).lower()}."))
+    except Exception as error:
+        if not _lacks_memory(error):
+            raise
+        sys.exit(_fail("There is not enough free memory for this command; try smaller images or tiles."))
 
 
 def _run() -> None:
@@ -124,6 +128,12 @@ def _run() -> None:
         raise MissingExtraError(
             f"This command needs the package {package}; install it with {command}."
         ) from error
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether an allocation failed; OpenCV, OpenVINO and PyTorch report it with errors of their own."""
+    words = ("insufficient memory", "allocate memory", "bad_alloc", "out of memory")
+    return isinstance(error, MemoryError) or any(each in str(error).lower() for each in words)
 
 
 def _fail(message: str) -> int:

@@ -29,6 +29,7 @@ from aanet.cli.options import (
     refuse_existing,
 )
 from aanet.errors import AanetError, InputError, WriteError
+from aanet.io.atomic import remove_leftovers
 
 if TYPE_CHECKING:
     from aanet.geometry.rectification import Calibration
@@ -159,6 +160,8 @@ def predict(
             device=device,
             threads=threads,
         )
+    if resume:
+        remove_leftovers(output)  # also if all results are there and nothing will be written
     job = _Job(matcher, output, wanted, calibration, resume, overwrite, options)
     summary = _run(job, pairs)
     _report(summary, matcher, output, as_json)
@@ -190,7 +193,9 @@ class _Job:
         if not self.resume:
             refuse_existing(self.overwrite, *self.files(pair))
         result = self.matcher(*pair.load(), calibration=self.calibration, options=self.options)
-        files = result.save(self.folder, *self.outputs, name=pair.name)
+        # Another process may have written the files meanwhile.
+        replace = self.overwrite or self.resume
+        files = result.save(self.folder, *self.outputs, name=pair.name, overwrite=replace)
         return _Done(
             pair.name,
             [str(file) for file in files],

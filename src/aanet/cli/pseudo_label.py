@@ -34,13 +34,15 @@ def pseudo_label(
     import json
 
     from aanet.data.datasets import open_dataset
+    from aanet.io.locking import locked_folder
     from aanet.matcher import StereoMatcher
     from aanet.training.pseudo_label import write_pseudo_labels
 
     pairs = open_dataset(dataset, root, split)
-    refuse_existing(overwrite, *map(pairs.pseudo_label_path, range(len(pairs))))
-    written = write_pseudo_labels(StereoMatcher(model), pairs, max_difference)
-    labels = list(track(written, "Predicting", len(pairs)))
+    with locked_folder(pairs.root, f"Another process is writing pseudo ground truth into {pairs.root}."):
+        refuse_existing(overwrite, *map(pairs.pseudo_label_path, range(len(pairs))))
+        written = write_pseudo_labels(StereoMatcher(model), pairs, max_difference)
+        labels = list(track(written, "Predicting", len(pairs)))
     if as_json:
         facts = [{"name": label.name, "path": str(label.path), "kept": label.kept} for label in labels]
         print(json.dumps(facts, indent=2))

@@ -56,9 +56,10 @@ def find(root: Path, pattern: str) -> list[tuple[Captures, Path]]:
     expression = re.compile(re.escape(pattern).replace(r"\*", "([^/]+)"))
     found = []
     for path in sorted(root.glob(pattern)):
-        if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
-            continue
         relative = path.relative_to(root)
+        hidden = any(part.startswith(".") for part in relative.parts)  # half-written files, among others
+        if hidden or path.suffix.lower() not in SUFFIXES:
+            continue
         match = expression.fullmatch(
             (relative if Path(pattern).suffix else relative.with_suffix("")).as_posix()
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from aanet.export.recording import dynamic_sizes, simplify
 from aanet.inference.description import Description
 from aanet.inference.hints import InferenceHints
 from aanet.inference.spec import Engine
-from aanet.io.atomic import atomic_path
+from aanet.io.atomic import atomic_path, report_as_write_error, temporary_folder
 from aanet.models import zoo
 from aanet.models.layers import DeformConv2d
 from aanet.models.network import StereoNetwork
@@ -76,26 +77,34 @@ def export_network(
         spec, weights, size, _deformable(network, chosen, deform), "float16" if half else "float32"
     )
     stored = simplify(network, half)
-    with atomic_path(target) as temporary:
-        weights_file = temporary.with_suffix(".bin")
-        try:
-            observe(f"Writing {spec.name} as {chosen}")
-            _writer(chosen)(stored, description, temporary)
-            observe("Comparing with PyTorch")
-            exported = _open(chosen, temporary, size)
-            reference = TorchEngine(network, "cpu")
-            parity = compare(
-                exported,
-                TorchEngine(stored, "cpu") if half else reference,
-                size or _parity_size(network),
-                reference,
-            )
-            parity.require()
-            if weights_file.is_file():
-                weights_file.replace(target.with_suffix(".bin"))
-        finally:
-            weights_file.unlink(missing_ok=True)
+    with _published(target) as temporary:
+        observe(f"Writing {spec.name} as {chosen}")
+        _writer(chosen)(stored, description, temporary)
+        observe("Comparing with PyTorch")
+        exported = _open(chosen, temporary, size)
+        reference = TorchEngine(network, "cpu")
+        parity = compare(
+            exported,
+            TorchEngine(stored, "cpu") if half else reference,
+            size or _parity_size(network),
+            reference,
+        )
+        parity.require()
     return Report(target, description, parity, exported.description)
+
+
+@contextmanager
+def _published(target: Path) -> Iterator[Path]:
+    """Yield a temporary path; on success, what is written there replaces the target, on failure nothing."""
+    if target.suffix != FORMATS["openvino"]:
+        with atomic_path(target) as temporary:
+            yield temporary
+        return
+    from aanet.engines.openvino.pair_files import publish
+
+    with report_as_write_error(target), temporary_folder(target.parent) as folder:
+        yield folder / target.name
+        publish(folder / target.name, target)
 
 
 def _format(path: Path, requested: str | None) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import openvino
 from openvino import opset13
 
 from aanet.engines.openvino.conversion import to_openvino
+from aanet.engines.openvino.pair_files import digest, save_model
 from aanet.export.half import as_half
 from aanet.inference.description import SECTION, WEIGHTS_DIGEST, Description
 from aanet.models.network import StereoNetwork
@@ -25,12 +25,10 @@ def write_openvino(network: StereoNetwork, description: Description, path: Path)
         model.set_rt_info(value, [SECTION, key])
     if description.storage == "float16":
         _store_as_half(model)
-    # OpenVINO's own compression would also round biases and the normalization constants.
-    openvino.save_model(model, path, compress_to_fp16=False)
+    save_model(model, path)
     # The digest ties the two files together; the metadata does not change the .bin file.
-    digest = hashlib.sha256(path.with_suffix(".bin").read_bytes()).hexdigest()
-    model.set_rt_info(digest, [SECTION, WEIGHTS_DIGEST])
-    openvino.save_model(model, path, compress_to_fp16=False)
+    model.set_rt_info(digest(path.with_suffix(".bin").read_bytes()), [SECTION, WEIGHTS_DIGEST])
+    save_model(model, path)
 
 
 def _store_as_half(model: openvino.Model) -> None:

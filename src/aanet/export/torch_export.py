@@ -6,6 +6,7 @@ expressions in the file, both of which can execute code.
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from pathlib import Path
@@ -24,8 +25,10 @@ from aanet.typing import FloatMap
 def write_program(network: StereoNetwork, description: Description, path: Path) -> None:
     """Write a network, prepared by `simplify`, with its description inside the archive."""
     program = record(network, description.size)
+    content = io.BytesIO()  # torch reports a full disk in its own words
     with quiet_exporters():
-        torch.export.save(program, path, extra_files={ARCHIVE_FILE: json.dumps(description.properties())})
+        torch.export.save(program, content, extra_files={ARCHIVE_FILE: json.dumps(description.properties())})
+    path.write_bytes(content.getvalue())
 
 
 class ProgramEngine:

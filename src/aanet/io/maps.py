@@ -8,11 +8,12 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aanet.errors import InputError, ReadError
+from aanet.errors import AanetError, InputError, ReadError
 from aanet.io.files import MEGABYTE
 from aanet.io.headers import MAX_SIDE
 from aanet.io.images import MAX_PIXEL_BYTES, AnyImage, PathLike
@@ -21,6 +22,7 @@ from aanet.typing import FloatMap
 LARGEST = 65535  # the largest 16-bit value
 
 _NPY_HEADER = 10_000  # bytes, the limit of NumPy
+_MEMBERS = 1000  # of an NPZ file
 _NPY_FIELDS = (
     r"'descr': ?'([^']{1,20})'",
     r"'fortran_order': ?(True|False)",
@@ -87,6 +89,24 @@ def decode_numpy(data: bytes, name: str, key: str) -> AnyImage:
 
 def _decode_npy(data: bytes, name: str) -> AnyImage:
     """Decode an NPY file without NumPy's reader, which evaluates the header and allocates what it states."""
+    header = _parse_header(data, name)
+    count, kind = header.sides[0] * header.sides[1], header.kind
+    wanted, got = count * kind.itemsize, max(0, len(data) - header.end)
+    if got < wanted:
+        raise ReadError(f"{name} is truncated: its array has {wanted} bytes, and the file {got} of them.")
+    return np.frombuffer(data, kind, count, header.end).reshape(header.sides, order=header.order)
+
+
+class _Header(NamedTuple):
+    """The header of an NPY file."""
+
+    kind: np.dtype[Any]
+    order: Literal["C", "F"]
+    sides: tuple[int, ...]
+    end: int  # where the values start
+
+
+def _parse_header(data: bytes, name: str) -> _Header:
     if not data.startswith(b"\x93NUMPY") or len(data) < 12:
         raise ReadError(f"{name} is damaged or not a NumPy file.")
     start = 10 if data[6] == 1 else 12
@@ -98,18 +118,25 @@ def _decode_npy(data: bytes, name: str) -> AnyImage:
         raise ReadError(f"{name} is damaged or not a NumPy file: its header is not that of an array.")
     if not re.fullmatch(r"[<>|=]?(?:[iu][1248]|f[248])", kind):
         raise ReadError(f"{name} holds values of type {kind!r}; expected numbers.")
-    sides = [int(side) for side in re.findall(r"\d+", shape)]
-    one_map_shape(tuple(sides), name)
-    wanted = sides[0] * sides[1] * np.dtype(kind).itemsize
-    if len(data) - end < wanted:
-        got = max(0, len(data) - end)
-        raise ReadError(f"{name} is truncated: its array has {wanted} bytes, and the file {got} of them.")
-    values = np.frombuffer(data, np.dtype(kind), sides[0] * sides[1], end)
-    return values.reshape(sides, order="F" if order == "True" else "C")
+    sides = tuple(int(side) for side in re.findall(r"\d+", shape))
+    one_map_shape(sides, name)
+    return _Header(np.dtype(kind), "F" if order == "True" else "C", sides, end)
+
+
+def _announced(start: bytes, name: str) -> int:
+    """Return the size of an NPY file in an archive, from its start: more is not decompressed."""
+    header = _parse_header(start, name)
+    size = header.end + header.sides[0] * header.sides[1] * header.kind.itemsize
+    if size > MAX_PIXEL_BYTES:
+        most = MAX_PIXEL_BYTES // MEGABYTE
+        raise ReadError(f"{name} is too large: its array may have at most {most} MB.")
+    return size
 
 
 def _member(data: bytes, name: str, member: str) -> bytes:
     """Read one file of a ZIP archive, at most as much as a map needs."""
+    if data.count(b"PK\x01\x02") > _MEMBERS:  # the list of files alone could fill the memory
+        raise ReadError(f"{name} holds more than {_MEMBERS} arrays.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [known.removesuffix(".npy") for known in archive.namelist()]
@@ -117,14 +144,13 @@ def _member(data: bytes, name: str, member: str) -> bytes:
                 held = ", ".join(repr(known)[1:31].rstrip("'") for known in names[:5]) or "nothing"
                 raise ReadError(f"{name} holds {held}; expected {member.removesuffix('.npy')!r}.")
             with archive.open(member) as file:
-                content = file.read(MAX_PIXEL_BYTES + 1)
-    except ReadError:
+                start = file.read(_NPY_HEADER)
+                # One byte more than announced, because the checksum is compared at the end only.
+                content = start + file.read(max(1, _announced(start, name) + 1 - len(start)))
+    except AanetError:
         raise
     except (*_ZIP_ERRORS, MemoryError) as error:
         raise ReadError(f"{name} is damaged or not a NumPy file.") from error
-    if len(content) > MAX_PIXEL_BYTES:
-        most = MAX_PIXEL_BYTES // MEGABYTE
-        raise ReadError(f"{name} is too large: its array may have at most {most} MB.")
     return content
 
 

@@ -113,6 +113,8 @@ def _from_folder(folder: str) -> Pairs:
     """Pairs in one folder, by the names of files (a_left.png …) or of subfolders (left/a.png …)."""
     root = Path(folder)
     images = {file.relative_to(root): file for file in sorted(root.rglob("*")) if _is_image(file)}
+    # Half-written files are in hidden folders.
+    images = {n: file for n, file in images.items() if not any(part.startswith(".") for part in n.parts)}
     for names in _SIDES:
         sides: list[dict[str, Path]] = [{}, {}]
         for name, file in images.items():

@@ -21,16 +21,19 @@ def sequence_and_frame(index: int) -> str:
 
 
 def write_pair(world: SyntheticWorld, index: int, root: Path) -> None:
-    """Render pair `index` and write both images and both disparity maps under `root/FlyingThings3D`."""
+    """Render pair `index` and write both images and both disparity maps under `root/FlyingThings3D`.
+
+    The left image is the last, because datasets find pairs by it: an interruption leaves no incomplete pair.
+    """
     sample = world[index]
     location = sequence_and_frame(index)
     frames, disparities = (
         root / "FlyingThings3D" / name / "TRAIN" for name in ("frames_finalpass", "disparity")
     )
     for side, image, disparity in (
-        ("left", sample.left, sample.disparity),
         ("right", sample.right, sample.right_disparity),
+        ("left", sample.left, sample.disparity),
     ):
-        write_image(frames / f"{location.format(side=side)}.png", image)
         if disparity is not None:
             write_pfm(disparities / f"{location.format(side=side)}.pfm", disparity)
+        write_image(frames / f"{location.format(side=side)}.png", image)

@@ -45,7 +45,8 @@ class TrainingState:
 def save_checkpoint(folder: Path, checkpoint: TrainingState) -> Path:
     """Write a checkpoint into `folder`, then remove those no longer needed; a failure removes none."""
     target = folder / f"{PREFIX}{checkpoint.step:08d}"
-    writing, replaced = folder / ".writing", folder / ".replaced"
+    # The replaced checkpoint still counts as one, in case the process is killed before the new one is there.
+    writing, replaced = folder / ".writing", target.with_name(f"{target.name}.replaced")
     try:
         shutil.rmtree(writing, ignore_errors=True)  # left behind by a killed process
         writing.mkdir(parents=True)

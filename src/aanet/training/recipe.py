@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from aanet.errors import InputError, ReadError
 from aanet.inference.spec import MAX_DISPARITY
 from aanet.io.files import MEGABYTE, read_bytes
+from aanet.io.headers import MAX_SIDE
 from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest
 
 if sys.version_info >= (3, 11):
@@ -24,6 +25,11 @@ MAX_RECIPE_BYTES = MEGABYTE
 MAX_EXTENSIONS = 20
 
 SearchRange = Annotated[int, Range(1, MAX_DISPARITY)]
+Side = Annotated[int, Range(1, MAX_SIDE)]  # of an image, in pixels
+Processes = Annotated[int, Range(0, 1024)]
+Pairs = Annotated[int, Range(0, 65536)]
+Octaves = Annotated[float, Range(-4, 4)]
+Decay = Annotated[float, Range(0, 0.999999)]
 Unit = Literal["epochs", "steps", "minutes"]
 Regression = Literal["soft_argmin", "peak"]
 
@@ -49,8 +55,8 @@ class DataSpec:
     split: str | None = None  # default: the dataset's first split
     pseudo_labels: bool = False  # whether to read the output of `aanet pseudo-label`
     weight: Amount | None = None  # share in a mixture; without weights the datasets are concatenated
-    length: Positive = 1_000_000  # scenes in an epoch
-    size: tuple[Positive, Positive] | None = None  # height and width of a scene; default: the stage's crop
+    length: Annotated[int, Range(1, 10_000_000)] = 1_000_000  # scenes in an epoch, whose order is in memory
+    size: tuple[Side, Side] | None = None  # height and width of a scene; default: the stage's crop
     textures: str = ""  # a folder of photographs; empty = procedural textures
     world_seed: Count = 0
     kinds: dict[str, Amount] | None = None  # relative frequency of each kind of scene; default: the world's
@@ -64,13 +70,22 @@ class AugmentationSpec:
     vertical_flip: Share = 0.5
     asymmetric_color: Share = 0.0  # probability of different color changes for the two views
     erase: Share = 0.0  # probability of erased patches in the right view
-    erase_px: tuple[Positive, Positive] = (40, 90)
+    erase_px: tuple[Side, Side] = (40, 90)  # smallest and largest side
     erase_other: Share = 0.0  # share of patches filled with another region instead of the mean color
-    log2_scale: tuple[float, float] = (0.0, 0.0)
-    log2_stretch: Amount = 0.0
+    log2_scale: tuple[Octaves, Octaves] = (0.0, 0.0)  # smallest and largest
+    log2_stretch: Annotated[float, Range(0, 4)] = 0.0
     vertical_shift: Share = 0.0  # probability of a vertical shift of the right view
     vertical_shift_px: Amount = 0.5
-    rotation_deg: Amount = 0.0  # maximum rotation of the right view, applied with the vertical shift
+    rotation_deg: Annotated[float, Range(0, 45)] = 0.0  # maximum, of the right view, with the vertical shift
+
+    def __post_init__(self) -> None:
+        for name in ("erase_px", "log2_scale"):
+            smallest, largest = getattr(self, name)
+            if smallest > largest:
+                values = f"{smallest}, {largest}"
+                raise InputError(
+                    f"'augmentation': {name!r} must have the smallest value first; it is {values}."
+                )
 
 
 @dataclass(frozen=True)
@@ -78,7 +93,7 @@ class OptimizerSpec:
     """The optimizer; Adam, as in the paper, by default."""
 
     name: Literal["adam", "adamw", "muon"] = "adam"
-    betas: tuple[Share, Share] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     weight_decay: Amount = 1e-4
     offset_factor: Amount = 0.1  # of the learning rate, for offset and mask predictors
     backbone_factor: Amount = 1.0  # of the learning rate, for a pretrained backbone
@@ -92,8 +107,8 @@ class StageSpec:
     Exactly one of `epochs`, `steps` and `minutes` gives the length; `milestones` are in the same unit.
     """
 
-    crop: tuple[Positive, Positive]
-    batch: int  # pairs per optimizer step, over all processes
+    crop: tuple[Side, Side]
+    batch: Pairs  # pairs per optimizer step, over all processes
     learning_rate: float
     name: str = "training"
     trains: Literal["features", "aggregation", "all"] = "all"
@@ -101,7 +116,7 @@ class StageSpec:
     matching_weight: Amount = 0.0  # weight of the matching loss of raw features
     matching_until: Share = 1.0  # share of the stage after which the matching loss is dropped
     score_weight: Amount = 0.0  # weight of the cross-entropy of aggregated scores
-    accumulate: int = 1  # number of parts that a batch is split into, to save memory
+    accumulate: Pairs = 1  # number of parts that a batch is split into, to save memory
     schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"
     milestones: tuple[Amount, ...] = ()
     factor: Amount = 0.5  # of the learning rate at each milestone
@@ -160,11 +175,11 @@ class RunSpec:
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     ema_decay: Share = 0.0  # exponential moving average of the weights; 0 = off
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: Count = 0  # of the training process; 0 = PyTorch's default
-    workers: Count = 1
+    threads: Processes = 0  # of the training process; 0 = PyTorch's default
+    workers: Processes = 1
     checkpoint_minutes: Amount = 10.0
     log_steps: Positive = 50
-    picture_steps: Count = 1000
+    picture_steps: Count = 1000  # 0 = no pictures
 
 
 @dataclass(frozen=True)

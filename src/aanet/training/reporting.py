@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -17,11 +18,14 @@ from rich.live import Live
 from rich.text import Text
 from torch import Tensor
 
+from aanet.io.atomic import write_bytes
 from aanet.training.batches import StereoBatch
 from aanet.viz import colorize_disparity
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
+
+LOG = "log.jsonl"
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ class Reporter:
         # Not `console.is_terminal`, which is also True when color is forced.
         self.live = Live(console=console, auto_refresh=False) if console.file.isatty() else None
         self._writer: SummaryWriter | None = None
+        self._first_step: int | None = None  # in TensorBoard; later steps of an earlier process are hidden
 
     def __enter__(self) -> Reporter:
         if self.live:
@@ -102,7 +107,19 @@ class Reporter:
         if self.live:
             self.live.stop()
         if self._writer:
-            self._writer.close()
+            with contextlib.suppress(
+                OSError
+            ):  # the curves may lack an end; a full disk is reported by others
+                self._writer.close()
+
+    def continue_after(self, step: int) -> None:
+        """Remove what a process that was killed has logged after the step from which its run continues."""
+        log = None if self.folder is None else self.folder / LOG
+        if log is None or not log.is_file():
+            return
+        lines = log.read_bytes().splitlines(keepends=True)
+        write_bytes(log, b"".join(line for line in lines if _step(line) <= step))
+        self._first_step = step + 1
 
     def progress(self, report: Report) -> None:
         """Refresh the live line, if output goes to a terminal."""
@@ -139,7 +156,7 @@ class Reporter:
 
     def _record(self, values: dict[str, Any]) -> None:
         if self.folder:
-            with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            with (self.folder / LOG).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(values) + "\n")
 
     def _tensorboard(self) -> SummaryWriter:
@@ -147,8 +164,16 @@ class Reporter:
             from torch.utils.tensorboard import SummaryWriter  # slow to import, and optional
 
             assert self.folder is not None
-            self._writer = SummaryWriter(str(self.folder / "tensorboard"))
+            self._writer = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self._first_step)
         return self._writer
+
+
+def _step(line: bytes) -> float:
+    """Return the step of a record of the log; infinite for a line that was not written completely."""
+    try:
+        return int(json.loads(line)["step"]) if line.endswith(b"\n") else math.inf
+    except (ValueError, KeyError, TypeError):
+        return math.inf
 
 
 def training_picture(batch: StereoBatch, disparity: Tensor, max_disparity: int) -> NDArray[np.uint8]:

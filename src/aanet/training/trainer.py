@@ -135,6 +135,7 @@ class Trainer:
         """
         alone = nullcontext() if self.folder is None else locked(self.folder)
         with alone, self.reporter, environment.on_stop_signal(self._stop):
+            self.reporter.continue_after(self.step)
             if self.folder is not None:
                 write_manifest(self.folder / "manifest.json", self.manifest())
             for index in range(self.stage_index, len(self.recipe.stage)):
@@ -273,7 +274,8 @@ class Trainer:
             minutes_left=self.progress.minutes * (1 - share) / share if share else math.nan,
         )
         self.reporter.progress(report)
-        if self.step % self.recipe.run.picture_steps == 0:
+        every = self.recipe.run.picture_steps
+        if every and self.step % every == 0:
             picture = training_picture(result.batch, result.disparity, self.recipe.network.max_disparity)
             self.reporter.picture("training", self.step, picture)
         if self.step % self.recipe.run.log_steps == 0:

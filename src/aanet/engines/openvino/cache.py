@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +20,9 @@ from typing import NamedTuple
 import platformdirs
 
 from aanet.inference.spec import NetworkSpec
+from aanet.io.atomic import temporary_folder
 from aanet.io.files import read_bytes
+from aanet.io.locking import locked_folder
 
 _MODEL, _WEIGHTS, _SPEC = "model.xml", "model.bin", "spec.json"
 KEPT = 16  # converted networks; those that were not used for the longest time make room
@@ -91,32 +92,32 @@ def store(key: str, write: Callable[[Path], NetworkSpec]) -> Converted | None:
     processes that convert at once, the second finds the first one's result in its place and takes that.
     """
     target = cache_folder() / "openvino" / key
-    temporary: Path | None = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{key}."))
-        spec = write(temporary / _MODEL)
-        content = {"spec": asdict(spec), "sha256": _digest(temporary, asdict(spec))}
-        (temporary / _SPEC).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        _publish(temporary, target)
+        with temporary_folder(target.parent) as temporary:
+            entry = temporary / key
+            entry.mkdir()
+            spec = write(entry / _MODEL)
+            content = {"spec": asdict(spec), "sha256": _digest(entry, asdict(spec))}
+            (entry / _SPEC).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            _publish(entry, target)
         _make_room(target)
     except OSError as error:
-        _log.warning("The converted network is not kept: %s: %s.", target.parent, error.strerror or error)
+        _log.warning("The converted network is not kept in %s: %s", target.parent, error)
         return None
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
     return _read(target)
 
 
-def _publish(temporary: Path, target: Path) -> None:
-    if _read(target) is None:  # absent, or damaged
-        shutil.rmtree(target, ignore_errors=True)
-    try:
-        temporary.rename(target)
-    except OSError:
-        if _read(target) is None:  # not because another process was first
-            raise
+def _publish(entry: Path, target: Path) -> None:
+    with locked_folder(target.parent):  # another process must not remove what this one has just put there
+        if _read(target) is not None:
+            return
+        shutil.rmtree(target, ignore_errors=True)  # damaged, if it exists
+        entry.rename(target)
+
+
+def discard(converted: Converted) -> None:
+    """Remove a converted network."""
+    shutil.rmtree(converted.model.parent, ignore_errors=True)
 
 
 def _make_room(newest: Path) -> None:

@@ -5,7 +5,6 @@ Once a weights file has been converted, predictions need neither torch nor the t
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
@@ -18,11 +17,11 @@ import openvino
 
 from aanet.engines.bf16_support import may_be_default, require_bf16
 from aanet.engines.openvino import cache
+from aanet.engines.openvino.pair_files import digest, read_pair, save_model
 from aanet.errors import ReadError
 from aanet.inference import memory
 from aanet.inference.description import SECTION, WEIGHTS_DIGEST, Description, parse
 from aanet.inference.spec import Maps, NetworkSpec, Precision
-from aanet.io.files import read_bytes
 from aanet.typing import FloatMap
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class OpenVINOEngine:
             converted, spec = _convert(path, max_disparity)
 
             def write(target: Path) -> NetworkSpec:
-                openvino.save_model(converted, target, compress_to_fp16=False)
+                save_model(converted, target)
                 return spec
 
             cached = cache.store(key, write)
@@ -123,18 +122,17 @@ class OpenVINOEngine:
         cls, path: Path, precision: Precision = "auto", threads: int | None = None
     ) -> tuple[OpenVINOEngine, Description]:
         """Open an .xml file written by `aanet export`; the precision "auto" means float32."""
-        weights = path.with_suffix(".bin")
-        if not weights.is_file():
-            raise ReadError(f"The weights of {path} are missing: {weights} does not exist.")
+        content, weights = read_pair(path)
         try:
-            model = openvino.Core().read_model(path)
+            model = openvino.Core().read_model(content, weights)
             properties = model.get_rt_info(SECTION).value if model.has_rt_info(SECTION) else {}
         except Exception as error:  # a RuntimeError, or UnicodeDecodeError for damaged text
             raise ReadError(f"OpenVINO {openvino.__version__} cannot read the model {path}.") from error
         exported = parse(properties if isinstance(properties, dict) else {}, path)
-        digest = hashlib.sha256(read_bytes(weights, "the weights of an exported file")).hexdigest()
-        if properties.get(WEIGHTS_DIGEST) != digest:
-            raise ReadError(f"{weights} is damaged, or it is not the file that was exported with {path}.")
+        if properties.get(WEIGHTS_DIGEST) != digest(weights):
+            raise ReadError(
+                f"{path.with_suffix('.bin')} is damaged, or it is not the file that was exported with {path}."
+            )
         return cls(model, exported.spec, precision, threads), exported
 
     def __call__(self, left: FloatMap, right: FloatMap) -> Maps:
@@ -182,6 +180,7 @@ def _read_cached(cached: cache.Converted) -> openvino.Model | None:
         return openvino.Core().read_model(cached.model)
     except RuntimeError:
         _log.warning("OpenVINO cannot read the converted network %s; it is converted again.", cached.model)
+        cache.discard(cached)  # its digest is correct, so that it would never be replaced
         return None
 
 

@@ -7,6 +7,7 @@ and facts about the training (`facts`), so that loading a file needs no options.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -22,13 +23,15 @@ from torch import Tensor
 
 from aanet.errors import ReadError, UnsupportedError
 from aanet.inference.hints import InferenceHints
-from aanet.io.atomic import atomic_path
+from aanet.io.atomic import write_bytes
+from aanet.io.files import read_bytes
 from aanet.models import zoo
 from aanet.models.network import IMAGENET_MEAN, IMAGENET_STD, Architecture, StereoNetwork
 from aanet.models.weights import files, official
 from aanet.version import __version__
 
 FORMAT = "aanet-1"
+MAX_MEMBERS = 100_000  # of the archive of a PyTorch checkpoint: one per tensor
 MAX_DISPARITY = 65536  # limit for values in files, in pixels
 NORMALIZATION = {"mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}
 
@@ -141,9 +144,7 @@ def write(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
         "facts": json.dumps(checkpoint.facts),
         "aanet_version": __version__,
     }
-    content = safetensors.torch.save(checkpoint.state, metadata)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(content)
+    write_bytes(path, safetensors.torch.save(checkpoint.state, metadata))
 
 
 def _read_safetensors(path: Path) -> Checkpoint:
@@ -196,12 +197,10 @@ def _facts(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_pickle(path: Path) -> Checkpoint:
-    damaged = ReadError(f"{path} is truncated or not a PyTorch checkpoint.")
+    data = read_bytes(path, "a PyTorch checkpoint")
     try:
-        with path.open("rb") as file:
-            if file.read(2) == b"PK":
-                _refuse_compressed(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        _refuse_bombs(data, path)
+        content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except ReadError:
         raise
     except pickle.UnpicklingError as error:
@@ -209,15 +208,20 @@ def _read_pickle(path: Path) -> Checkpoint:
             f"{path} contains objects other than weights, and loading it could execute code; it is refused."
         ) from error
     except Exception as error:  # a damaged pickle can raise any exception
-        raise damaged from error
+        raise ReadError(f"{path} is truncated or not a PyTorch checkpoint.") from error
     return _from_official(_unwrap(content, path), str(path))
 
 
-def _refuse_compressed(path: Path) -> None:
-    """Raise an error if parts of an archive are compressed: a small file could then fill the memory."""
-    with zipfile.ZipFile(path) as archive:
-        if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-            raise ReadError(f"{path} is compressed, which PyTorch checkpoints never are; it is refused.")
+def _refuse_bombs(data: bytes, path: Path) -> None:
+    """Raise an error if a small file could fill the memory."""
+    if b"bytearray\n" in data:  # torch would create one of any size
+        raise ReadError(f"{path} contains objects other than weights; it is refused.")
+    if data.startswith(b"PK"):
+        if data.count(b"PK\x01\x02") > MAX_MEMBERS:
+            raise ReadError(f"{path} contains more than {MAX_MEMBERS} files; it is refused.")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
+                raise ReadError(f"{path} is compressed, which PyTorch checkpoints never are; it is refused.")
 
 
 def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
@@ -229,9 +233,13 @@ def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
                 break
     if not isinstance(content, dict) or not content:
         raise ReadError(f"{path} contains no weights.")
-    if not all(isinstance(value, Tensor) for value in content.values()):
+    if not all(isinstance(value, Tensor) and _is_dense(value) for value in content.values()):
         raise ReadError(f"{path} contains values other than tensors in place of weights.")
     return {str(key): value for key, value in content.items()}
+
+
+def _is_dense(value: Tensor) -> bool:
+    return value.layout is torch.strided and value.device.type == "cpu" and not value.is_quantized
 
 
 def _from_official(state: dict[str, Tensor], source: str) -> Checkpoint:
