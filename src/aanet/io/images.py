@@ -58,26 +58,19 @@ def decode_image(data: bytes, name: str) -> AnyImage:
     damaged = ReadError(f"{name} is damaged: the image data is truncated or corrupt ({len(data)} bytes).")
     if not _is_complete(data):
         raise damaged
-    image = _decode(data)
-    if image is None:
-        raise ReadError(f"{name} is damaged, or OpenCV cannot decode its format ({len(data)} bytes).")
-    if data.startswith(jpeg.SIGNATURE):
-        longer = jpeg.continued(data, image)
-        if longer is not None and not np.array_equal(image, _decode(longer)):
-            raise damaged
-    return _swap_red_and_blue(image)
-
-
-def _decode(data: bytes) -> AnyImage | None:
-    """Decode with OpenCV, in BGR(A) order; None if it cannot."""
     log_level = cv2.utils.logging.getLogLevel()
     try:
         cv2.utils.logging.setLogLevel(0)  # errors of this package replace the decoder's own messages
-        return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except (cv2.error, MemoryError):
-        return None
+        image = None
     finally:
         cv2.utils.logging.setLogLevel(log_level)
+    if image is None:
+        raise ReadError(f"{name} is damaged, or OpenCV cannot decode its format ({len(data)} bytes).")
+    if data.startswith(jpeg.SIGNATURE) and jpeg.is_truncated(data, image):
+        raise damaged
+    return _swap_red_and_blue(image)
 
 
 def as_rgb8(image: AnyImage) -> NDArray[np.uint8]:

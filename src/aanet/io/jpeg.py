@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import re
 import struct
@@ -96,11 +97,11 @@ def _all_coefficients(data: bytes, scans: list[int]) -> bool:
     return all(given.get(component, set()) >= set(range(64)) for component in components)
 
 
-def continued(data: bytes, image: NDArray[np.generic]) -> bytes | None:
-    """The file with more coded data before its end marker, or None if it cannot be truncated.
+def is_truncated(data: bytes, image: NDArray[np.generic]) -> bool:
+    """Whether a file has an end marker, but ends before its last block; decoders fill in what is missing.
 
-    Decoders fill in what is missing at the end without an error.  A complete image does not change if more
-    data follows its last block; in a truncated one the data takes the place of what is missing.
+    A complete image does not change if more data follows its last block; in a truncated one the data takes
+    the place of what is missing.  Data that is missing from the last block alone is not noticed.
 
     Args:
         data: The file.
@@ -109,13 +110,24 @@ def continued(data: bytes, image: NDArray[np.generic]) -> bytes | None:
     """
     frame, found = frame_header(data), scans_and_end(data)
     if found is None or data[frame + 1] > _PROGRESSIVE:  # arithmetic coding may leave out zeros at the end
-        return None
+        return False
     scans, end = found
     corner = image[-1, -1].ravel().astype(float)
     luma = float(corner @ (0.114, 0.587, 0.299)) if corner.size == 3 else float(corner[0])
     if len(scans) == 1 and data[frame + 9] in (1, 3) and abs(luma - 128) > 2:
-        return None
+        return False
     restarts = len(_RESTART.findall(data, scans[-1], end))
-    more = random.Random(0).choices(range(255), k=512)
-    pieces = [bytes(more) + bytes((0xFF, 0xD0 + (restarts + index) % 8)) for index in range(8)]
-    return data[:end] + b"".join(pieces) + b"\xff\xd9"
+    more = bytes(random.Random(0).choices(range(255), k=512))
+    pieces = [more + bytes((0xFF, 0xD0 + (restarts + index) % 8)) for index in range(8)]
+    pixels = _pixels(data)
+    return pixels is not None and pixels != _pixels(data[:end] + b"".join(pieces) + b"\xff\xd9")
+
+
+def _pixels(data: bytes) -> bytes | None:
+    """Decode with Pillow, because OpenCV prints a warning about data after the last block."""
+    from PIL.JpegImagePlugin import JpegImageFile  # few images need it
+
+    try:
+        return JpegImageFile(io.BytesIO(data)).tobytes()
+    except (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, struct.error, MemoryError):
+        return None
