@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test test-fast check format clean
+.PHONY: demo test test-fast fuzz check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/aanet demo -o out/demo
@@ -14,6 +14,13 @@ test: $(VENV)/.installed-dev
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+# make fuzz MINUTES=5 SEED=0, make fuzz REPLAY="FILE …", or with coverage guidance make fuzz ATHERIS=KIND
+MINUTES ?= 5
+SEED ?= 0
+fuzz: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m $(if $(ATHERIS),fuzz.guided $(ATHERIS),fuzz) --minutes $(MINUTES) --seed $(SEED) \
+		$(if $(REPLAY),--replay $(REPLAY))
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests scripts
