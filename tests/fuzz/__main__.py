@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fuzz import REGRESSIONS
 from fuzz.readers import KINDS, Kind
 from fuzz.running import Case, Failure, Outcome, Runner, case_of
 
-REGRESSIONS = Path(__file__).resolve().parent / "regressions"
 ROUND = 50  # cases of a kind before the next one has its turn
 
 

@@ -1,7 +1,7 @@
 """`make fuzz ATHERIS=KIND`: libFuzzer looks for inputs that reach new lines of the package's own parsers.
 
-It needs `pip install atheris`, which has wheels for Linux and CPython 3.11 to 3.13 only and is no part of the
-extra `dev`.  It stops at the first fault, which it writes to `regressions`; `make fuzz REPLAY=…` shows it again.
+It needs `pip install atheris`, which is no part of the extra `dev`: it has wheels for Linux on x86-64 only.
+It stops at the first fault, which it writes to `regressions`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fuzz.__main__ import REGRESSIONS
+from fuzz import REGRESSIONS
 
 # Kinds with parsers in Python; coverage does not see into the native decoders.
 GUIDED = (
@@ -33,7 +33,7 @@ def main() -> None:
     try:
         import atheris
     except ImportError:
-        sys.exit("atheris is not installed; `pip install atheris` works on Linux with CPython 3.11 to 3.13.")
+        sys.exit("atheris is not installed; `pip install atheris` works on Linux on x86-64.")
     with atheris.instrument_imports(include=["aanet"]):
         import aanet.data.datasets.folder
         import aanet.geometry.calibration

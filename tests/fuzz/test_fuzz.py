@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.__main__ import REGRESSIONS, Report, fuzz, replay
+from fuzz import REGRESSIONS
+from fuzz.__main__ import Report, fuzz, replay
 from fuzz.readers import KINDS
 from fuzz.running import Case, Runner, case_of, minimize
 from fuzz.structure import structure_of
