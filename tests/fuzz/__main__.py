@@ -103,7 +103,7 @@ def main() -> int:
         outcomes = replay(options.replay)
         for path, outcome in outcomes.items():
             print(f"{path}: {outcome.failure or ('accepted' if outcome.accepted else 'refused')}")
-            print(*outcome.detail.splitlines(), sep="\n")
+            print(outcome.detail, end="\n" if outcome.detail else "")
         return int(any(outcome.failure for outcome in outcomes.values()))
     until = time.monotonic() + 60 * options.minutes
 

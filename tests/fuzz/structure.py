@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_PLY_END = b"end_header\n"
 _DATA = b"\x00\x00"  # marks coded data among the segments of a JPEG
 _TOKEN = re.compile(rb"[-+.\w]+|\s+|.", re.DOTALL)
 
@@ -88,6 +89,13 @@ def _join_zip(parts: Sequence[bytes]) -> bytes:
     return file.getvalue()
 
 
+def _split_header(content: bytes) -> list[bytes]:
+    """A PNM, PFM or PLY file: lines of text, and binary data."""
+    lines = content.split(b"\n", 3)
+    end = content.find(_PLY_END) + len(_PLY_END) if content.startswith(b"ply") else -len(lines[3])
+    return [*_tokens(content[:end]), content[end:]]
+
+
 def _split_npy(content: bytes) -> list[bytes]:
     end = 10 + int.from_bytes(content[8:10], "little")
     return [content[:8], *_tokens(content[10:end]), b"\0data" + content[end:]]
@@ -146,7 +154,9 @@ def _join_protobuf(parts: Sequence[bytes]) -> bytes:
 
 
 _TEXT = Structure(_tokens, b"".join)
+_HEADER = Structure(_split_header, b"".join)
 _BY_START = {
+    **dict.fromkeys((b"P6\n", b"P5\n", b"Pf\n", b"ply\n"), _HEADER),
     _PNG: Structure(_split_png, _join_png),
     b"\xff\xd8": Structure(_split_jpeg, _join_jpeg),
     b"PK": Structure(_split_zip, _join_zip),

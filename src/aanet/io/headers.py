@@ -18,6 +18,7 @@ def check_size(data: bytes, name: str) -> None:
     """Refuse an image whose header is damaged, too large, or announces more than the data can hold."""
     try:
         width, height = image_size(data)
+        least_bits = jpeg.least_bits(data) if data.startswith(jpeg.SIGNATURE) else 0
     except (ValueError, IndexError, struct.error) as error:
         raise ReadError(f"{name} is damaged: its header does not state a width and a height.") from error
     if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE and width * height <= MAX_PIXELS):
@@ -25,7 +26,7 @@ def check_size(data: bytes, name: str) -> None:
             f"{name} has {width}×{height} pixels; an image has 1 to {MAX_SIDE} pixels in each direction and "
             f"at most {MAX_PIXELS / 1e6:.0f} megapixels."
         )
-    if data.startswith(b"\xff\xd8") and 8 * len(data) < jpeg.least_bits(data):
+    if 8 * len(data) < least_bits:
         raise ReadError(
             f"{name} is damaged: {len(data)} bytes are too few for a JPEG of {width}×{height} pixels."
         )
