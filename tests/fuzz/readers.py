@@ -154,7 +154,7 @@ def _run(path: Path) -> None:
 
     image = np.full((1, 3, 24, 24), 0.5, np.float32)
     for values in open_exported(path)(image, image):
-        assert values is not None
+        assert values.shape == (1, 24, 24)
 
 
 def _checkpoint(changed: str, data: bytes, folder: Path) -> None:
