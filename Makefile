@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test test-fast attack check format clean
+.PHONY: demo test test-fast fuzz attack check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/aanet demo -o out/demo
@@ -19,6 +19,13 @@ test-fast: $(VENV)/.installed-dev
 CASES ?= 2500
 attack: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m helpers.attack --cases $(CASES)
+
+# make fuzz MINUTES=5 SEED=0, make fuzz REPLAY="FILE …", or with coverage guidance make fuzz ATHERIS=KIND
+MINUTES ?= 5
+SEED ?= 0
+fuzz: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m $(if $(ATHERIS),fuzz.guided $(ATHERIS),fuzz) --minutes $(MINUTES) --seed $(SEED) \
+		$(if $(REPLAY),--replay $(REPLAY))
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests scripts

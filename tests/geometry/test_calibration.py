@@ -296,26 +296,3 @@ def test_a_raw_calibration_is_checked(part: str, value: float) -> None:
         value = -1e7
     with pytest.raises(InputError):
         RawCalibration(**{**RAW.__dict__, part: np.full_like(getattr(RAW, part), value)})
-
-
-def test_mutated_calibrations_give_a_finite_camera_or_our_error(tmp_path: Path) -> None:
-    """Bytes replaced, removed, doubled and moved between valid files of all formats, with a fixed seed."""
-    valid = [KITTI, KITTI_RAW, MIDDLEBURY, CAMERA, ROS.format(name="left", data=ROS_LEFT)]
-    valid += [_opencv(tmp_path / f"a{suffix}").read_text() for suffix in (".yml", ".xml", ".json")]
-    rng = np.random.default_rng(19)
-    words = ["nan", "-", "1e999", "0", "[", "{", "<", ":", "\n", "\0", "9" * 30, "é", ".", "-1", "=", '"']
-    for case in range(600):
-        text = valid[case % len(valid)]
-        for _ in range(rng.integers(1, 4)):
-            start = int(rng.integers(0, len(text)))
-            end = min(len(text), start + int(rng.choice([0, 1, 4, 60])))
-            other = valid[int(rng.integers(len(valid)))]
-            put = str(rng.choice([*words, other[start : start + 20], text[start:end] * 2]))
-            text = text[:start] + put + text[end:]
-        try:
-            calibration = parse_calibration(text, text if case % 3 == 0 else None)
-            camera = calibration.for_size(640, 480).camera
-        except AanetError as error:
-            assert "\n" not in str(error)  # noqa: PT017 - most mutants are refused, some are not
-        else:
-            assert all(value is None or np.isfinite(value) for value in vars(camera).values())

@@ -187,17 +187,3 @@ def test_the_size_is_bounded_before_anything_is_decoded(data: bytes, words: str)
     with pytest.raises(AanetError, match=words) as error:
         decode_image(data, "a")
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tif", ".webp", ".ppm"])
-def test_mutated_images_are_images_or_our_error(suffix: str) -> None:
-    rng = np.random.default_rng(5)
-    whole = encode_image(_smooth_image(), suffix)
-    for _ in range(40):
-        data = bytearray(whole)
-        for at in rng.integers(0, min(len(data), int(rng.choice([40, 600, len(data)]))), rng.integers(1, 4)):
-            data[at] = rng.integers(0, 256)
-        try:
-            assert decode_image(bytes(data), "a").ndim in (2, 3)
-        except AanetError as error:
-            assert "\n" not in str(error)  # noqa: PT017 - some mutants are images

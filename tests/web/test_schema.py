@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ CHECKS = (
 )
 
 
-@pytest.mark.slow
-def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
+TOKEN = "s3cret"
+
+
+def run_schemathesis(server: Server, folder: Path, *options: str, checks: tuple[str, ...] = CHECKS) -> None:
     command = Path(sys.executable).with_name("schemathesis")
     if not command.is_file():
         pytest.skip("schemathesis is not installed (extra dev)")
@@ -31,16 +34,34 @@ def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
             str(command),
             "run",
             f"{server.api}/openapi.json",
-            f"--checks={','.join(CHECKS)}",
+            f"--checks={','.join(checks)}",
             "--phases=examples,coverage,fuzzing",
-            "--max-examples=10",
             "--seed=1",
             "--generation-database=none",
             "--no-color",
+            *options,
         ],
         capture_output=True,
         text=True,
         timeout=150,
-        cwd=tmp_path,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
+    run_schemathesis(server, tmp_path, "--max-examples=10")
+
+
+@pytest.mark.slow
+def test_the_document_is_kept_with_a_token(start: Callable[..., Server], tmp_path: Path) -> None:
+    """What is allowed works with the token; the same requests without it, or with another, are refused."""
+    server = start("--model", "sgbm", "--token", TOKEN)
+    header = f"--header=Authorization: Bearer {TOKEN}"
+    run_schemathesis(server, tmp_path, header, "--max-examples=5", checks=(*CHECKS, "ignored_auth"))
+
+
+@pytest.mark.slow
+def test_the_document_is_kept_without_the_token(start: Callable[..., Server], tmp_path: Path) -> None:
+    run_schemathesis(start("--model", "sgbm", "--token", TOKEN), tmp_path, "--max-examples=5")

@@ -11,7 +11,7 @@ from aanet.engines.openvino.engine import threads_from_environment
 from aanet.errors import AanetError, MissingExtraError, ReadError, UnsupportedError
 from aanet.inference import memory
 from aanet.inference.description import Description, parse
-from aanet.inference.spec import Maps
+from aanet.inference.spec import Maps, require_maps
 from aanet.typing import FloatMap
 
 # ONNX Runtime reads this when it is imported; without it, it stores a device identifier and sends events.
@@ -52,10 +52,10 @@ class OnnxRuntimeEngine:
         """See `Engine`."""
         pair = {"left": np.ascontiguousarray(left), "right": np.ascontiguousarray(right)}
         try:
-            disparity, confidence = self._session.run(["disparity", "confidence"], pair)
+            maps = self._session.run(["disparity", "confidence"], pair)
         except Exception as error:  # the runtime's errors have no common base class
             raise _refusal(self._path, error) from error
-        return disparity, confidence
+        return require_maps(maps, left, self.spec.name)
 
     def available_memory(self) -> int:
         """Bytes of main memory."""

@@ -32,7 +32,7 @@ class InferenceHints:
         known = asdict(cls())
         for key, value in values.items():
             if key not in known:
-                raise ReadError(f"{source} has an unknown inference hint {key!r}.")
+                raise ReadError(f"{source} has an unknown inference hint {key[:40]!r}.")
             kind = type(known[key])
             if type(value) is not kind:
                 wanted = "true or false" if kind is bool else "a whole number"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from aanet.errors import UnsupportedError
+from aanet.errors import ReadError, UnsupportedError
 from aanet.inference.hints import InferenceHints
 from aanet.inference.size_rule import SizeRule
 from aanet.typing import FloatMap
@@ -14,6 +14,14 @@ from aanet.typing import FloatMap
 MAX_DISPARITY = 4096  # the largest search range in pixels
 Precision = Literal["auto", "float32", "bf16"]
 Maps = tuple[FloatMap, FloatMap]
+
+
+def require_maps(maps: Sequence[FloatMap], images: FloatMap, name: str) -> Maps:
+    """Return disparity and confidence, or raise an error if an exported network computes anything else."""
+    batch, _, height, width = images.shape
+    if [each.shape for each in maps] != [(batch, height, width)] * 2:
+        raise ReadError(f"The network {name} does not compute a disparity and a confidence for every pixel.")
+    return maps[0], maps[1]
 
 
 @dataclass(frozen=True)

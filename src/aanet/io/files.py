@@ -32,7 +32,8 @@ def read_bytes(path: str | os.PathLike[str], expected: str, limit: int = _LARGES
     except OSError as error:
         if os.path.isdir(path):  # noqa: PTH112 - Windows refuses to open a folder
             raise ReadError(f"{path} is a folder; expected {expected}.") from None
-        raise ReadError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+        reason = (error.strerror or str(error)).lower()  # one is that the name is too long
+        raise ReadError(f"Cannot read {str(path)[:500]}: {reason}.") from error
     except MemoryError as error:
         raise ReadError(f"{path} does not fit in the free memory.") from error
     except ReadError:

@@ -6,20 +6,19 @@ import re
 import struct
 
 from aanet.errors import ReadError
+from aanet.io import jpeg
 
 MAX_SIDE = 32767  # pixels, the limit of OpenCV's remap
 MAX_PIXELS = 2**28
 
-_SEGMENTS = 10_000  # of a JPEG before its frame header
 _PNM_HEADER = 65_536  # bytes, with comments
-_FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0)}
-_FILLS = re.compile(rb"\xff{1,64}")
 
 
 def check_size(data: bytes, name: str) -> None:
     """Refuse an image whose header is damaged, too large, or announces more than the data can hold."""
     try:
         width, height = image_size(data)
+        least_bits = jpeg.least_bits(data) if data.startswith(jpeg.SIGNATURE) else 0
     except (ValueError, IndexError, struct.error) as error:
         raise ReadError(f"{name} is damaged: its header does not state a width and a height.") from error
     if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE and width * height <= MAX_PIXELS):
@@ -27,7 +26,7 @@ def check_size(data: bytes, name: str) -> None:
             f"{name} has {width}×{height} pixels; an image has 1 to {MAX_SIDE} pixels in each direction and "
             f"at most {MAX_PIXELS / 1e6:.0f} megapixels."
         )
-    if data.startswith(b"\xff\xd8") and 8 * len(data) < _least_jpeg_bits(data):
+    if 8 * len(data) < least_bits:
         raise ReadError(
             f"{name} is damaged: {len(data)} bytes are too few for a JPEG of {width}×{height} pixels."
         )
@@ -38,7 +37,7 @@ def image_size(data: bytes) -> tuple[int, int]:
     if data.startswith(b"\x89PNG"):
         return _pair(">II", data, 16)
     if data.startswith(b"\xff\xd8"):
-        height, width = _pair(">HH", data, _jpeg_frame(data) + 5)
+        height, width = _pair(">HH", data, jpeg.frame_header(data) + 5)
         return width, height
     if data.startswith(b"BM"):
         old = int.from_bytes(data[14:18], "little") == 12
@@ -59,41 +58,6 @@ def image_size(data: bytes) -> tuple[int, int]:
 def _pair(layout: str, data: bytes, at: int) -> tuple[int, int]:
     first, second = struct.unpack_from(layout, data, at)
     return int(first), int(second)
-
-
-def _jpeg_frame(data: bytes) -> int:
-    """The position of the frame header's marker (SOF)."""
-    at = 2
-    for _ in range(_SEGMENTS):
-        fills = _FILLS.match(data, at)
-        if fills is None:
-            break
-        marker = data[fills.end()]
-        if marker in _FRAMES:
-            return fills.end() - 1
-        at = fills.end() + 1
-        if marker != 0x01 and not 0xD0 <= marker <= 0xD8:  # those have no payload
-            at += int.from_bytes(data[at : at + 2], "big")
-    raise ValueError("no frame header in a JPEG")
-
-
-def _least_jpeg_bits(data: bytes) -> int:
-    """The fewest bits of any JPEG of this size: decoders fill in what is missing without an error.
-
-    A block of 8×8 values takes at least one bit for its mean and, unless the JPEG is progressive, one for
-    the end of its other coefficients.
-    """
-    frame = _jpeg_frame(data)
-    marker, height, width, count = struct.unpack_from(">xBxxxHHB", data, frame)
-    if marker > 0xC2:  # lossless or arithmetic coding
-        return 0
-    factors = [divmod(data[frame + 11 + 3 * index], 16) for index in range(min(count, 4))]
-    across, down = (max([1, *(factor[axis] for factor in factors)]) for axis in (0, 1))
-    blocks: int = sum(
-        -(-width * horizontal // (8 * across)) * -(-height * vertical // (8 * down))
-        for horizontal, vertical in factors
-    )
-    return blocks * (1 if marker == 0xC2 else 2)
 
 
 def _tiff_size(data: bytes) -> tuple[int, int]:

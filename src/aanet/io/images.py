@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.errors import InputError, ReadError
+from aanet.io import jpeg
 from aanet.io.atomic import write_bytes
 from aanet.io.files import MEGABYTE, read_bytes
 from aanet.io.headers import check_size
@@ -27,9 +28,8 @@ _DEEP_SUFFIXES = (".png", ".tif", ".tiff", ".ppm", ".pgm")  # formats with 16 bi
 
 _PNG_CHUNKS = 100_000
 _PNG = b"\x89PNG\r\n\x1a\n"
-_JPEG = b"\xff\xd8\xff"
 _SIGNATURES = (
-    *(_PNG, _JPEG, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8"),
+    *(_PNG, jpeg.SIGNATURE, b"BM", b"II*\x00", b"MM\x00*", b"RIFF", b"GIF8"),
     *(f"P{digit}{space}".encode() for digit in "123456" for space in " \n\r\t"),
 )
 
@@ -55,11 +55,12 @@ def decode_image(data: bytes, name: str) -> AnyImage:
     if not data.startswith(_SIGNATURES):
         raise ReadError(f"{name} is not a supported image: its content is {_describe(data)}.")
     check_size(data, name)
+    damaged = ReadError(f"{name} is damaged: the image data is truncated or corrupt ({len(data)} bytes).")
     if not _is_complete(data):
-        raise ReadError(f"{name} is damaged: the image data is truncated or corrupt ({len(data)} bytes).")
+        raise damaged
     log_level = cv2.utils.logging.getLogLevel()
     try:
-        cv2.utils.logging.setLogLevel(0)  # the error below replaces the decoder's own messages
+        cv2.utils.logging.setLogLevel(0)  # errors of this package replace the decoder's own messages
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except (cv2.error, MemoryError):
         image = None
@@ -67,6 +68,8 @@ def decode_image(data: bytes, name: str) -> AnyImage:
         cv2.utils.logging.setLogLevel(log_level)
     if image is None:
         raise ReadError(f"{name} is damaged, or OpenCV cannot decode its format ({len(data)} bytes).")
+    if data.startswith(jpeg.SIGNATURE) and jpeg.is_truncated(data, image):
+        raise damaged
     return _swap_red_and_blue(image)
 
 
@@ -151,12 +154,14 @@ def _describe(data: bytes) -> str:
 
 
 def _is_complete(data: bytes) -> bool:
-    """Whether a PNG or JPEG has its end marker; some versions of OpenCV decode truncated files silently."""
+    """Whether a PNG or JPEG goes on to its end marker; some versions of OpenCV decode truncated files."""
     if data.startswith(_PNG):
         return _png_is_complete(data)
-    if data.startswith(_JPEG):
-        # The end marker (FFD9) must follow the last scan (FFDA); an embedded thumbnail has its own before it.
-        return data.rfind(b"\xff\xd9") > data.rfind(b"\xff\xda") > 0
+    if data.startswith(jpeg.SIGNATURE):
+        try:
+            return jpeg.scans_and_end(data) is not None
+        except (ValueError, IndexError):
+            return False
     return True
 
 

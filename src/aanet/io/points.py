@@ -53,7 +53,7 @@ def read_ply(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     )
     if header is None:
         raise ReadError(f"{path} is not a binary PLY file.")
-    vertex = re.search(rb"^element vertex (\d+)\s+((?:property .*\s+)+)", header[2], re.MULTILINE)
+    vertex = re.search(rb"^element vertex (\d{1,12})\s+((?:property .*\s+)+)", header[2], re.MULTILINE)
     properties = re.findall(r"property (\w+) (\w+)", vertex[2].decode("ascii", "replace")) if vertex else []
     order = "<" if header[1] == b"little" else ">"
     kinds = {name: order + _TYPES[kind] for kind, name in properties if kind in _TYPES}

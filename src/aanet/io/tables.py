@@ -11,6 +11,7 @@ from aanet.errors import ReadError
 from aanet.io.files import MEGABYTE, read_bytes
 
 _LIMIT = 100 * MEGABYTE
+_LONGEST = 1000  # characters in a cell
 NEEDED = ("left", "right")
 
 
@@ -43,7 +44,7 @@ def _row(path: Path, line: int, row: dict[str, str | None], columns: Sequence[st
     cells = {column: (row.get(column) or "").strip() for column in columns}
     found = {column: cell for column, cell in cells.items() if cell}
     for column, cell in found.items():
-        if not Path(cell).name or "\0" in cell:
+        if not Path(cell).name or min(cell) < " " or len(cell) > _LONGEST:
             raise ReadError(f"{path}, line {line}: {column} is not the name of a file.")
     if not set(NEEDED) <= found.keys():
         raise ReadError(f"{path}, line {line}: expected a left and a right file.")

@@ -14,7 +14,7 @@ from aanet.errors import InputError, ReadError
 from aanet.inference.spec import MAX_DISPARITY
 from aanet.io.files import MEGABYTE, read_bytes
 from aanet.io.headers import MAX_SIDE
-from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest
+from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest, shown
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +23,7 @@ else:
 
 MAX_RECIPE_BYTES = MEGABYTE
 MAX_EXTENSIONS = 20
+MAX_NAME = 200  # characters of the name of another recipe
 
 SearchRange = Annotated[int, Range(1, MAX_DISPARITY)]
 Side = Annotated[int, Range(1, MAX_SIDE)]  # of an image, in pixels
@@ -129,7 +130,7 @@ class StageSpec:
     scene_disparity: SearchRange | None = None  # maximum in synthetic scenes; default: the network's
 
     def __post_init__(self) -> None:
-        where = f"stage {self.name!r}"
+        where = f"stage {shown(self.name)}"
         if sum(length is not None for length in (self.epochs, self.steps, self.minutes)) != 1:
             raise InputError(f"{where} must have exactly one of 'epochs', 'steps' and 'minutes'.")
         if self.batch < 1 or self.accumulate < 1 or self.batch % self.accumulate:
@@ -231,8 +232,8 @@ def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]
     base = table.pop("extends", None)
     if base is None:
         return table
-    if not isinstance(base, str):
-        raise ReadError(f"{path}: 'extends' must be the name of a recipe; it is {str(base)[:50]!r}.")
+    if not isinstance(base, str) or len(base) > MAX_NAME:
+        raise ReadError(f"{path}: 'extends' must be the name of a recipe; it is {shown(base)}.")
     return merge(read_table(path.parent / base, (*extended_by, path)), table)
 
 

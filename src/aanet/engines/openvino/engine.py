@@ -21,7 +21,7 @@ from aanet.engines.openvino.pair_files import digest, read_pair, save_model
 from aanet.errors import ReadError
 from aanet.inference import memory
 from aanet.inference.description import SECTION, WEIGHTS_DIGEST, Description, parse
-from aanet.inference.spec import Maps, NetworkSpec, Precision
+from aanet.inference.spec import Maps, NetworkSpec, Precision, require_maps
 from aanet.typing import FloatMap
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class OpenVINOEngine:
         """See `Engine`."""
         with self._lock:  # a compiled model runs one request at a time
             maps = self._compile(left.shape)([np.ascontiguousarray(left), np.ascontiguousarray(right)])
-        return maps[0], maps[1]
+        return require_maps(list(maps.values()), left, self.spec.name)
 
     def available_memory(self) -> int:
         """Bytes of main memory."""

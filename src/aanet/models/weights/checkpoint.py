@@ -183,7 +183,7 @@ def _architecture(values: dict[str, Any], path: Path) -> Architecture:
     if not 0 < architecture.max_disparity <= MAX_DISPARITY:
         raise ValueError(architecture.max_disparity)
     if architecture.builder not in zoo.NETWORKS:
-        raise ReadError(f"{path} does not fit: there is no network {architecture.builder!r}.")
+        raise ReadError(f"{path} does not fit: there is no network {architecture.builder[:40]!r}.")
     return architecture
 
 

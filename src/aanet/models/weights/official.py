@@ -6,6 +6,7 @@ its keys and shapes, which must be exactly those of one of these networks.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from aanet.errors import InputError, ReadError
+from aanet.inference.spec import MAX_DISPARITY
 from aanet.models import zoo
 
 Shapes = dict[str, tuple[int, ...]]
@@ -194,10 +196,11 @@ def _layout_like(name: str, shapes: Shapes) -> OfficialLayout:
     """Return the layout of a network for the maximum disparity and training heads that the shapes suggest."""
     training_heads = "aggregation.final_conv.1.weight" in shapes
     candidates = (*shapes.get("aggregation.final_conv.0.weight", ()), 0)[0]
-    try:
-        return layout_of(name, candidates * _finest_scale(name), training_heads)
-    except InputError:  # not a valid maximum disparity of this network
-        return layout_of(name, 192, training_heads)
+    pixels = candidates * _finest_scale(name)
+    if 0 < pixels <= MAX_DISPARITY:
+        with contextlib.suppress(InputError):  # not a valid maximum disparity of this network
+            return layout_of(name, pixels, training_heads)
+    return layout_of(name, 192, training_heads)
 
 
 @functools.cache
