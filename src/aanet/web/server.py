@@ -27,6 +27,7 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
         announce: Called with the URL once the server accepts requests.
     """
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
     with _listen(host, port) as listening:
         app = create_app(settings)
         bound = listening.getsockname()[1]
@@ -35,6 +36,7 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
             http=LimitedProtocol,
             ws="none",
             log_config=None,
+            log_level="error",  # strangers must not fill the log with warnings about their requests
             access_log=False,
             server_header=False,
             lifespan="off",
