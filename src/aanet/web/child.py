@@ -243,7 +243,6 @@ def _yield_resources() -> None:
     os.nice(NICENESS)
     with contextlib.suppress(OSError):  # only on Linux: the child is killed first when memory runs out
         Path("/proc/self/oom_score_adj").write_text("1000")
-    total = int(psutil.virtual_memory().total)
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    limit = total if hard == resource.RLIM_INFINITY else min(total, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    finite = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([psutil.virtual_memory().total, *finite]), hard))
