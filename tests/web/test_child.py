@@ -71,9 +71,12 @@ def test_a_match_that_does_not_end_is_stopped(matching: MatcherProcess) -> None:
 
 
 def test_a_request_whose_time_has_passed_is_not_begun(matching: MatcherProcess) -> None:
+    matching.open()
+    before = pid(matching)
     with pytest.raises(TimeoutError):
         match(matching, FINE, seconds=-1)
     assert_fine(matching)
+    assert pid(matching) == before
 
 
 @pytest.mark.parametrize(("action", "name"), [(KILL, "SIGKILL"), (FAULT, "SIGSEGV")])

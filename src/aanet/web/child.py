@@ -100,9 +100,12 @@ class MatcherProcess:
 
     def match(self, pair: UploadedPair, request: MatchRequest, deadline: float) -> Matched:
         """See `Matching`; at the deadline the process is killed and `TimeoutError` raised."""
-        self.open()  # which may have taken longer than the request may take
+        self.open()
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:  # opening may take longer than a request
+            raise TimeoutError
         try:
-            answer, data = self._exchange(pickle.dumps((pair, request)), deadline - time.monotonic())
+            answer, data = self._exchange(pickle.dumps((pair, request)), remaining)
         except _EndedError as ended:
             log.error("the process of the matcher %s ended with %s", self._name, ended)
             message = "The matcher failed on this pair and was started again."
@@ -128,7 +131,7 @@ class MatcherProcess:
             expired.set()
             process.kill()
 
-        timer = threading.Timer(max(seconds, 0), expire)
+        timer = threading.Timer(seconds, expire)
         timer.daemon = True
         timer.start()
         try:
