@@ -43,7 +43,7 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
             lifespan="off",
             timeout_graceful_shutdown=int(settings.timeout) + 5,
         )
-        # Later collections skip what stays for ever, which shortens the longest delays of probes under a flood.
+        # Later collections skip what stays for ever, which shortens the delays of probes under a flood.
         gc.collect()
         gc.freeze()
         server = _Server(config, app.state.service, lambda: announce(url_of(host, bound)))
