@@ -183,16 +183,22 @@ def write_frame(pipe: IO[bytes], data: bytes) -> None:
 
 def read_frame(pipe: IO[bytes], max_bytes: int) -> bytes:
     """Read what `write_frame` has written; raises `EOFError` if the other side has ended."""
-    head = pipe.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
+    (length,) = _LENGTH.unpack(_read_exactly(pipe, _LENGTH.size))
     if length > max_bytes:
         raise ValueError(f"{length} bytes are too many")
-    data = pipe.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
+    return _read_exactly(pipe, length)
+
+
+def _read_exactly(pipe: IO[bytes], length: int) -> bytes:
+    """Read from a pipe that may return less than asked for."""
+    parts = []
+    while length:
+        part = pipe.read(length)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
 
 
 def serve(opener: Opener = StereoMatcher) -> None:
@@ -203,9 +209,11 @@ def serve(opener: Opener = StereoMatcher) -> None:
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not get between the frames
+    # Unbuffered: a process that a library forks could never end if a thread held the lock of a buffer.
+    requests = os.fdopen(os.dup(0), "rb", buffering=0)
     _yield_resources()
     received: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(sys.stdin.buffer, received.put), daemon=True).start()
+    threading.Thread(target=_receive, args=(requests, received.put), daemon=True).start()
     name, source, max_pixels = pickle.loads(received.get())
     matchers = Matchers(name, source, max_pixels, opener)
     try:
