@@ -14,7 +14,7 @@ from aanet.matcher import StereoMatcher
 from aanet.web import child
 from helpers.fake_engine import Array, FakeEngine
 
-FINE, SLEEP, KILL, FAULT, ALLOCATE, RAISE, PRINT = range(10, 80, 10)
+FINE, SLEEP, KILL, FAULT, ALLOCATE, RAISE, PRINT, FORK = range(10, 90, 10)
 MEMORY_LIMIT = 1 << 30  # bytes
 
 
@@ -56,4 +56,10 @@ def _disparity(left: Array) -> Array:
         raise ZeroDivisionError
     elif action == PRINT:
         print("noise", flush=True)
+    elif action == FORK:
+        forked = os.fork()
+        if not forked:
+            sys.exit()
+        if os.waitpid(forked, 0)[1]:
+            raise ChildProcessError
     return np.full_like(left[:, 0], 5)

@@ -16,7 +16,7 @@ from aanet.web.errors import ServiceError
 from aanet.web.matching import Matched, MatchRequest
 from aanet.web.uploads import read_pair
 from helpers import fake_matcher
-from helpers.fake_matcher import ALLOCATE, FAULT, FINE, KILL, PRINT, RAISE, SLEEP, pair
+from helpers.fake_matcher import ALLOCATE, FAULT, FINE, FORK, KILL, PRINT, RAISE, SLEEP, pair
 from helpers.server import FAKE_COMMAND, Server
 
 REQUEST = MatchRequest("disparity.npy", None, 1.0, check=False)
@@ -71,9 +71,12 @@ def test_a_match_that_does_not_end_is_stopped(matching: MatcherProcess) -> None:
 
 
 def test_a_request_whose_time_has_passed_is_not_begun(matching: MatcherProcess) -> None:
+    matching.open()
+    before = pid(matching)
     with pytest.raises(TimeoutError):
         match(matching, FINE, seconds=-1)
     assert_fine(matching)
+    assert pid(matching) == before
 
 
 @pytest.mark.parametrize(("action", "name"), [(KILL, "SIGKILL"), (FAULT, "SIGSEGV")])
@@ -105,6 +108,10 @@ def test_an_error_does_not_even_cost_the_process(
 
 def test_what_a_library_prints_does_not_disturb(matching: MatcherProcess) -> None:
     assert match(matching, PRINT).data == match(matching, FINE).data
+
+
+def test_a_process_that_a_library_forks_can_end(matching: MatcherProcess) -> None:
+    assert match(matching, FORK).data == match(matching, FINE).data
 
 
 def test_memory_does_not_accumulate(matching: MatcherProcess) -> None:

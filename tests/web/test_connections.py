@@ -157,6 +157,23 @@ def test_what_is_not_http_gets_the_form_of_all_errors() -> None:
     check(scenario)
 
 
+@pytest.mark.parametrize("method", [b"POST", b"HEAD"])
+def test_damage_after_a_valid_header_is_answered_once(
+    method: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(connect: Connect) -> None:
+        reader, _ = await connect(
+            method + b" /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
+        )
+        received = await reader.read()
+        assert received.startswith(b"HTTP/1.1 400 ")
+        assert received.count(b"HTTP/1.1") == 1
+        assert (b"bad_request" in received) is (method == b"POST")
+
+    check(scenario)
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
 def test_a_whole_url_in_the_request_line_is_its_path() -> None:
     async def scenario(connect: Connect) -> None:
         reader, _ = await connect(b"GET http://127.0.0.1/healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

@@ -82,6 +82,22 @@ def test_a_client_that_does_not_read_keeps_its_place_until_the_time_is_up(
         wait_until(lambda: server.taken() == 0)
 
 
+def test_a_stalled_upload_does_not_delay_the_end(start: Callable[..., Server]) -> None:
+    server = start("--model", "sgbm")
+    host, port = server.url.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        raw.sendall(
+            b"POST /api/v1/disparity HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
+            b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b"
+        )
+        wait_until(lambda: server.taken() == 1)
+        server.process.send_signal(signal.SIGTERM)
+        received = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert received.startswith(b"HTTP/1.1 503")
+    assert b"stopping" in received
+    assert server.process.wait(20) in (0, -signal.SIGTERM)
+
+
 def _enlarged(data: bytes) -> bytes:
     image = decode_image(data, "image")
     return encode_image(image.repeat(3, axis=0).repeat(3, axis=1), ".png")

@@ -12,9 +12,9 @@ import contextlib
 import io
 import os
 import random
-import select
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -129,14 +129,17 @@ def start_server(model: str, command: Sequence[str] | None = None) -> Iterator[L
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
+    timer = threading.Timer(_START_SECONDS, process.kill)
+    timer.start()
     try:
-        ready = select.select([process.stdout], [], [], _START_SECONDS)[0]
-        line = process.stdout.readline() if ready else ""
+        line = process.stdout.readline()
+        timer.cancel()  # it runs as long as it is needed
         if "http://" not in line:
             raise AanetError("The server did not start.")
         host, port = line.split("http://")[1].split("/")[0].split(":")
         yield LoadedServer(process, host, int(port))
     finally:
+        timer.cancel()
         process.terminate()
         process.wait()
         process.stdout.close()

@@ -11,8 +11,7 @@ from aanet.evaluation.markdown import table
 from aanet.io.atomic import atomic_path
 
 HEADINGS = (
-    *("clients", "matched/s", "p50", "p90", "p99", "refused/s", "Retry-After", "failed"),
-    *("probe p50", "p99", "max", "memory"),
+    *("clients", "matched/s", "p50", "p99", "refused/s", "retry in", "failed", "probe p50", "max", "memory"),
 )
 
 
@@ -23,16 +22,16 @@ def rows(levels: Sequence[Level]) -> list[tuple[str, ...]]:
         latency, probe = percentiles(each.latencies), percentiles(each.probes)
         refused = each.statuses.get("503", 0)
         failed = sum(each.statuses.values()) - refused - each.statuses.get("200", 0)
-        wait = f"{min(each.retry_after)} – {max(each.retry_after)} s" if each.retry_after else "–"
+        wait = f"{min(each.retry_after)}–{max(each.retry_after)} s" if each.retry_after else "–"
         lines.append(
             (
                 f"{each.clients}",
                 f"{len(each.latencies) / each.seconds:.1f}",
-                *(_seconds(latency[name]) for name in ("p50", "p90", "p99")),
+                *(_seconds(latency[name]) for name in ("p50", "p99")),
                 f"{refused / each.seconds:.0f}",
                 wait,
                 f"{failed}",
-                *(_milliseconds(probe[name]) for name in ("p50", "p99", "max")),
+                *(_milliseconds(probe[name]) for name in ("p50", "max")),
                 f"{max((amount for _, amount in each.memory), default=0) / 1e6:.0f} MB",
             )
         )
@@ -79,22 +78,24 @@ def plot(levels: Sequence[Level], title: str, path: Path) -> None:
         latencies.plot(names, matched, style, color="C0", label=f"matched, {share}")
         probes = [percentiles(each.probes)[share] for each in levels]
         latencies.plot(names, probes, style, color="C2", label=f"probe, {share}")
-    latencies.axhline(0.1, color="0.6", linewidth=1)
     latencies.set_yscale("log")
+    latencies.set_ylim(top=10 * latencies.get_ylim()[1])  # room for the legend
     latencies.set_ylabel("seconds")
     begin = 0.0
     for index, each in enumerate(levels):
         times = [begin + moment for moment, _ in each.memory]
         memory.plot(times, [amount / 1e6 for _, amount in each.memory], color=f"C{index}", label=names[index])
         begin += each.seconds
-    memory.set_ylim(bottom=0)
+    memory.set_ylim(0, 1.15 * memory.get_ylim()[1])
     memory.set_xlabel("seconds")
     memory.set_ylabel("memory of the server, MB")
     for axes in (rates, latencies):
         axes.set_xlabel("clients")
-    for axes, heading in ((rates, None), (latencies, None), (memory, "clients")):
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
+    memory.legend(frameon=False, fontsize=9, loc="lower left", title="clients")
+    for axes in (rates, latencies, memory):
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False, fontsize=9, title=heading)
     with atomic_path(path) as temporary:
         figure.savefig(temporary, dpi=130)
 

@@ -29,6 +29,7 @@ def create_app(settings: Settings) -> FastAPI:
         openapi_url=f"{API_PREFIX}/openapi.json",
         docs_url=None,  # FastAPI's documentation pages load scripts from other servers
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.service = service = Service(settings)
     guard = [Depends(require_token)] if settings.token else []

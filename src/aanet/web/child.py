@@ -100,9 +100,12 @@ class MatcherProcess:
 
     def match(self, pair: UploadedPair, request: MatchRequest, deadline: float) -> Matched:
         """See `Matching`; at the deadline the process is killed and `TimeoutError` raised."""
-        self.open()  # which may have taken longer than the request may take
+        self.open()
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:  # opening may take longer than a request
+            raise TimeoutError
         try:
-            answer, data = self._exchange(pickle.dumps((pair, request)), deadline - time.monotonic())
+            answer, data = self._exchange(pickle.dumps((pair, request)), remaining)
         except _EndedError as ended:
             log.error("the process of the matcher %s ended with %s", self._name, ended)
             message = "The matcher failed on this pair and was started again."
@@ -128,7 +131,7 @@ class MatcherProcess:
             expired.set()
             process.kill()
 
-        timer = threading.Timer(max(seconds, 0), expire)
+        timer = threading.Timer(seconds, expire)
         timer.daemon = True
         timer.start()
         try:
@@ -180,16 +183,22 @@ def write_frame(pipe: IO[bytes], data: bytes) -> None:
 
 def read_frame(pipe: IO[bytes], max_bytes: int) -> bytes:
     """Read what `write_frame` has written; raises `EOFError` if the other side has ended."""
-    head = pipe.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
+    (length,) = _LENGTH.unpack(_read_exactly(pipe, _LENGTH.size))
     if length > max_bytes:
         raise ValueError(f"{length} bytes are too many")
-    data = pipe.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
+    return _read_exactly(pipe, length)
+
+
+def _read_exactly(pipe: IO[bytes], length: int) -> bytes:
+    """Read from a pipe that may return less than asked for."""
+    parts = []
+    while length:
+        part = pipe.read(length)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
 
 
 def serve(opener: Opener = StereoMatcher) -> None:
@@ -200,9 +209,11 @@ def serve(opener: Opener = StereoMatcher) -> None:
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not get between the frames
+    # Unbuffered: a process that a library forks could never end if a thread held the lock of a buffer.
+    requests = os.fdopen(os.dup(0), "rb", buffering=0)
     _yield_resources()
     received: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(sys.stdin.buffer, received.put), daemon=True).start()
+    threading.Thread(target=_receive, args=(requests, received.put), daemon=True).start()
     name, source, max_pixels = pickle.loads(received.get())
     matchers = Matchers(name, source, max_pixels, opener)
     try:
@@ -243,7 +254,6 @@ def _yield_resources() -> None:
     os.nice(NICENESS)
     with contextlib.suppress(OSError):  # only on Linux: the child is killed first when memory runs out
         Path("/proc/self/oom_score_adj").write_text("1000")
-    total = int(psutil.virtual_memory().total)
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    limit = total if hard == resource.RLIM_INFINITY else min(total, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    finite = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([psutil.virtual_memory().total, *finite]), hard))

@@ -70,13 +70,17 @@ class LimitedProtocol(H11Protocol):
 
     def _refuse(self, error: ServiceError) -> None:
         """Respond without the application and close the connection."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # the application may still be about to respond
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # otherwise a response has begun
             self._service.metrics.count("", error.status)
             response = error.response()
             headers = [*response.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
+            to_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
             for event in (
                 h11.Response(status_code=error.status, headers=headers),
-                h11.Data(data=bytes(response.body)),
+                h11.Data(data=b"" if to_head else bytes(response.body)),
                 h11.EndOfMessage(),
             ):
                 self.transport.write(self.conn.send(event) or b"")

@@ -35,10 +35,13 @@ class Service:
         self.wrong_token = asyncio.Lock()  # held while a wrong token is answered
         # Not the thread of a matcher, so that a wrong upload is refused before its turn.
         self._reader = ThreadPoolExecutor(1, "uploads")
+        self._uploads: set[asyncio.Task[UploadedPair]] = set()
 
     def stop(self) -> None:
         """Finish running requests and refuse all others."""
         self.stopping = True
+        for upload in self._uploads:
+            upload.cancel()
         self.catalog.stop()
 
     def close(self) -> None:
@@ -79,11 +82,19 @@ class Service:
             check = partial(read_pair, parts, self.settings.max_pixels)
             return await asyncio.get_running_loop().run_in_executor(self._reader, check)
 
+        upload = asyncio.create_task(read())
+        self._uploads.add(upload)
         try:
-            return await asyncio.wait_for(read(), remaining)
+            return await asyncio.wait_for(upload, remaining)
         except asyncio.TimeoutError:
             message = f"The upload took longer than {self.settings.timeout:g} seconds."
             raise ServiceError(408, "too_slow", message) from None
+        except asyncio.CancelledError:
+            if self.stopping:
+                raise stopping() from None
+            raise
+        finally:
+            self._uploads.discard(upload)
 
     def _check_limits(self, pair: UploadedPair, match_request: MatchRequest) -> None:
         require_possible(match_request.format, pair.calibration is not None, match_request.check)

@@ -86,6 +86,7 @@ def _size(side: str, data: bytes, max_pixels: int) -> tuple[int, int]:
     """Read width and height from the header, without decoding, to be safe from decompression bombs."""
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about damage, which the decoder will find
             warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
             with PIL.Image.open(_Header(data), formats=IMAGE_KINDS) as header:
                 width, height = header.size
