@@ -39,6 +39,17 @@ def test_a_socket_ends_the_process() -> None:
     assert done.returncode != 0
 
 
+def test_a_socket_of_a_child_ends_the_process() -> None:
+    script = (
+        "from helpers.without_sockets import *; forbid_sockets(); import os, socket, time\n"
+        "if os.fork() == 0: socket.socket()\n"
+        "time.sleep(60)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SCRIPT.parents[1:2]))}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
+    assert done.returncode < 0
+
+
 @pytest.mark.slow
 def test_commands_open_no_socket(tmp_path: Path) -> None:
     home = tmp_path / "home"
@@ -58,5 +69,7 @@ def test_commands_open_no_socket(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert any(Path(files["out"]).iterdir())
+    # Identifiers of the user: of ONNX Runtime, of OpenVINO.
     left = [path for path in home.rglob("*") if "onnxruntime" in path.name or path.name == "deviceid"]
     assert left == []
+    assert not (home / "intel").exists()

@@ -45,6 +45,7 @@ def disable_core_dumps() -> None:
 
 def probe_openvino() -> dict[str, Any] | None:
     """Compare a convolution and a matrix product in OpenVINO."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # as in aanet.engines
     import numpy as np
     import openvino
     from openvino import opset13 as ops
