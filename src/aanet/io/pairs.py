@@ -15,15 +15,10 @@ import numpy as np
 
 from aanet.errors import InputError, ReadError
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
+from aanet.io.sides import SIDES, without_side
 from aanet.io.tables import read_table
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
-
-# Words in the names of files and folders that mark the left and the right side.
-_SIDES = (
-    *(("left", "right"), ("image_2", "image_3"), ("image_02", "image_03")),
-    *(("im0", "im1"), ("view1", "view5"), ("cam0", "cam1"), ("l", "r")),
-)
 
 
 @dataclass(frozen=True)
@@ -113,11 +108,11 @@ def _from_folder(folder: str) -> Pairs:
     """Pairs in one folder, by the names of files (a_left.png …) or of subfolders (left/a.png …)."""
     root = Path(folder)
     images = {file.relative_to(root): file for file in sorted(root.rglob("*")) if _is_image(file)}
-    for names in _SIDES:
+    for names in SIDES:
         sides: list[dict[str, Path]] = [{}, {}]
         for name, file in images.items():
             for side, found in zip(names, sides, strict=True):
-                if (common := _without_side(name, side)) is not None:
+                if (common := without_side(name.with_suffix("").as_posix(), side)) is not None:
                     found[common] = file
         if sides[0].keys() & sides[1].keys():
             return _match_names(sides[0], sides[1], f"the images of {folder}")
@@ -125,21 +120,12 @@ def _from_folder(folder: str) -> Pairs:
     raise InputError(f"{folder} has no pairs among its {len(images)} images; expected {expected}.")
 
 
-def _without_side(path: Path, side: str) -> str | None:
-    """The path with the word `side` replaced by a space; None unless it occurs as a separate word."""
-    # left01 contains the word left, but image_20 does not contain image_2.
-    end = "[A-Za-z]" if side[-1].isalpha() else "[A-Za-z0-9]"
-    word = re.compile(rf"(?<![A-Za-z]){side}(?!{end})", re.IGNORECASE)
-    stem = path.with_suffix("").as_posix()
-    return word.sub(" ", stem) if word.search(stem) else None
-
-
 def _images_in(folder: Path) -> dict[str, Path]:
     """The images of a folder, by their names without suffix and side."""
     found = {}
     for file in sorted(folder.iterdir()):
         if _is_image(file):
-            blanks = [_without_side(Path(file.name), side) for names in _SIDES for side in names]
+            blanks = [without_side(file.stem, side) for names in SIDES for side in names]
             found[next((blank for blank in blanks if blank is not None), file.stem)] = file
     if not found:
         raise InputError(f"{folder} has no images.")
