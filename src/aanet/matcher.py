@@ -174,6 +174,7 @@ class StereoMatcher:
                     disparity=disparity[index],
                     confidence=confidence[index],
                     left=as_rgb8(pair.left),
+                    right=as_rgb8(pair.right),
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
                     warnings=[*pair.warnings, *_range_warning(disparity[index], self.spec, scale)],

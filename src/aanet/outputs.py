@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from aanet.errors import InputError, did_you_mean
+from aanet.errors import InputError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from aanet.geometry.camera import StereoCamera
@@ -40,6 +40,7 @@ class Result(Protocol):
     disparity: FloatMap
     confidence: FloatMap
     left: Image
+    right: Image | None
     right_disparity: FloatMap | None
     occlusion: Mask | None
     camera: StereoCamera | None
@@ -98,16 +99,20 @@ def find(wanted: str) -> Chosen:
     return Chosen(output, (output.stem or name) + chosen.suffix, chosen)
 
 
+def require(wanted: str, has_camera: bool, checked: bool) -> None:
+    """Refuse an output that needs a camera or the left-right check, if there is none."""
+    needs = find(wanted).output.needs
+    if needs == "camera" and not has_camera:
+        raise OptionError(f"Saving {wanted} needs a calibration", "give {calibration}")
+    if needs == "check" and not checked:
+        raise OptionError(f"Saving {wanted} needs the left-right check", "give {check}")
+
+
 def encode(result: Result, wanted: str) -> bytes:
     """Return the bytes of the file of an output."""
     chosen = find(wanted)
-    if chosen.output.needs == "camera" and result.camera is None:
-        raise InputError(
-            f"Saving {wanted} needs a camera: give a calibration (calibration=, or --calib FILE)."
-        )
     checked = result.occlusion is not None and result.right_disparity is not None
-    if chosen.output.needs == "check" and not checked:
-        raise InputError(f"Saving {wanted} needs the left-right check (check=True, or --check).")
+    require(wanted, result.camera is not None, checked)
     return chosen.output.encode(result, chosen.type.suffix)
 
 
@@ -220,6 +225,25 @@ def _panel(result: Result, suffix: str) -> bytes:
     return encode_image(viz.panel(images, titles, columns=2 if len(images) == 4 else 3), suffix)
 
 
+def _left(result: Result, suffix: str) -> bytes:
+    from aanet.io.images import encode_image
+
+    return encode_image(result.left, suffix)
+
+
+def _right(result: Result, suffix: str) -> bytes:
+    from aanet.io.images import encode_image
+
+    if result.right is None:
+        raise InputError("This result was made without its right image, which cannot be saved.")
+    return encode_image(result.right, suffix)
+
+
+def _camera(result: Result, _suffix: str) -> bytes:
+    assert result.camera is not None
+    return result.camera.to_json().encode()
+
+
 def _arrays(result: Result, _suffix: str) -> bytes:
     from aanet.io.maps import encode_npz
 
@@ -246,6 +270,9 @@ OUTPUTS: dict[str, Output] = {
     "occlusion": Output((PNG,), "255 where the left-right check fails", _occlusion, needs="check"),
     "right_disparity": Output((*_MAPS,), "on the grid of the right image", _right_disparity, needs="check"),
     "panel": Output((PNG, JPEG), "image, disparity and confidence side by side", _panel),
+    "left": Output((PNG, JPEG), "the left image, rectified if the pair was raw", _left),
+    "right": Output((PNG, JPEG), "the right image, rectified if the pair was raw", _right),
     "arrays": Output((NPZ,), "all maps and the left image", _arrays),
     "summary": Output((JSON,), "ranges, confidence, warnings and camera", _summary),
+    "camera": Output((JSON,), "the camera of the rectified pair, as a calibration", _camera, needs="camera"),
 }

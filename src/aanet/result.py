@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aanet import outputs
-from aanet.errors import InputError
+from aanet.errors import InputError, OptionError
 from aanet.geometry.camera import StereoCamera
 from aanet.io.atomic import write_bytes
 from aanet.io.images import PathLike
@@ -28,7 +28,8 @@ class StereoResult:
     Attributes:
         disparity: Float32 [H, W] in pixels, `left(x)` matches `right(x - d)`.
         confidence: Float32 [H, W] in 0 … 1, the share of the score distribution near the prediction.
-        left: The left image, uint8 RGB [H, W, 3].
+        left: The left image, uint8 RGB [H, W, 3], rectified if the pair was raw.
+        right: The right image likewise; None if the result was made without it.
         right_disparity: Float32 [H, W] on the grid of the right image, `right(x)` matches `left(x + d)`;
             None without the left-right check.
         occlusion: True where the left-right check fails: the pixel is occluded in the right image, outside of
@@ -44,6 +45,7 @@ class StereoResult:
     disparity: FloatMap
     confidence: FloatMap
     left: Image
+    right: Image | None = None
     right_disparity: FloatMap | None = None
     occlusion: Mask | None = None
     warnings: list[str] = field(default_factory=list)
@@ -202,7 +204,7 @@ class StereoResult:
     def _camera(self, camera: StereoCamera | None, what: str) -> StereoCamera:
         chosen = camera or self.camera
         if chosen is None:
-            raise InputError(f"{what} needs a camera: give a calibration (calibration=, or --calib FILE).")
+            raise OptionError(f"{what} needs a calibration", "give {calibration}")
         return chosen
 
 

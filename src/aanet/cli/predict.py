@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aanet import outputs
-from aanet.cli.console import progress_bar, status
+from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit, open_calibration
+from aanet.cli.console import progress_bar, sentence, status
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from aanet.io.pairs import Pair, Pairs
     from aanet.matcher import StereoMatcher
 
-CALIBRATION = "Calibration"  # title under which the help groups options
 _SHOWN_WARNINGS = 20  # at most, because there may be thousands of pairs; --json lists all warnings
 
 
@@ -96,30 +96,11 @@ def predict(
             rich_help_panel=MATCHING,
         ),
     ] = False,
-    calib: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Calibration file; required for depth and points. Unrectified pairs are rectified with it.",
-            rich_help_panel=CALIBRATION,
-        ),
-    ] = None,
-    calib_right: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Calibration file of the right camera, if --calib describes the left one only (ROS).",
-            rich_help_panel=CALIBRATION,
-        ),
-    ] = None,
-    meters_per_unit: Annotated[
-        float,
-        typer.Option(
-            metavar="METERS",
-            help="Length unit of the calibration file: 0.001 if its translation is in millimeters.",
-            rich_help_panel=CALIBRATION,
-        ),
-    ] = 1.0,
+    calib: Calib = None,
+    calib_right: CalibRight = None,
+    unit: Unit = None,
+    rectified: Rectified = False,
+    resized: Resized = False,
     engine: Engine = None,
     precision: Precision = "auto",
     device: Device = None,
@@ -147,7 +128,7 @@ def predict(
             "strict": strict,
         },
     )
-    calibration = _calibration(calib, calib_right, meters_per_unit)
+    calibration = open_calibration(calib, calib_right, unit, rectified, resized)
     with status("Opening the model; the first time, it is converted"):
         from aanet.matcher import StereoMatcher
 
@@ -197,6 +178,7 @@ class _Job:
             result.seconds,
             warnings=result.warnings,
             notes=result.notes,
+            camera=None if result.camera is None else asdict(result.camera),
         )
 
 
@@ -210,6 +192,7 @@ class _Done:
     wall_seconds: float = 0.0  # with reading, checking and saving
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    camera: dict[str, float | None] | None = None  # of the rectified pair
     error: str | None = None
     skipped: bool = False
 
@@ -257,7 +240,7 @@ def _attempt(job: _Job, pair: Pair) -> _Done:
     except WriteError:
         raise
     except AanetError as error:
-        return _Done(pair.name, error=" ".join(str(error).split()))
+        return _Done(pair.name, error=sentence(error))
 
 
 def _lines(done: _Done, earlier_warnings: int) -> list[str]:
@@ -295,19 +278,5 @@ def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
     if not wanted:
         raise InputError("There is nothing to save: --save is empty.")
     for output in wanted:
-        needs = outputs.find(output).output.needs  # raises an error for an unknown output
-        if needs == "camera" and not has_camera:
-            raise InputError(f"Saving {output} needs a calibration: give --calib FILE.")
-        if needs == "check" and not check:
-            raise InputError(f"Saving {output} needs the left-right check: give --check.")
+        outputs.require(output, has_camera, check)
     return wanted
-
-
-def _calibration(path: Path | None, right_path: Path | None, meters_per_unit: float) -> Calibration | None:
-    if path is None:
-        if right_path is not None or meters_per_unit != 1:
-            raise InputError("--calib-right and --meters-per-unit need a calibration: give --calib FILE.")
-        return None
-    from aanet.geometry.calibration import load_calibration
-
-    return load_calibration(path, right_path, meters_per_unit=meters_per_unit)

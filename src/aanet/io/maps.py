@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import struct
 import zipfile
@@ -26,6 +27,8 @@ _NPY_FIELDS = (
     r"'fortran_order': ?(True|False)",
     r"'shape': ?\(([\d ,L]{0,60})\)",
 )
+_NUMBERS = r"[<>|=]?(?:[iu][1248]|f[248])"
+_SMALL_ARRAYS, _SMALL_BYTES = 200, 20_000  # number of arrays, and size of each, for `decode_small_arrays`
 # What zipfile raises for damaged archives, other compressions and passwords.
 _ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError),
@@ -87,6 +90,45 @@ def decode_numpy(data: bytes, name: str, key: str) -> AnyImage:
 
 def _decode_npy(data: bytes, name: str) -> AnyImage:
     """Decode an NPY file without NumPy's reader, which evaluates the header and allocates what it states."""
+    kind, order, sides, end = _npy_header(data, name)
+    if not re.fullmatch(_NUMBERS, kind):
+        raise ReadError(f"{name} holds values of type {kind!r}; expected numbers.")
+    one_map_shape(tuple(sides), name)
+    return _npy_values(data, name, kind, order, sides, end)
+
+
+def decode_small_arrays(data: bytes, name: str) -> dict[str, NDArray[np.float64] | str]:
+    """Decode the arrays of numbers, and the strings, of an NPZ file that are small, such as matrices.
+
+    What is large or has another type is "?", which is no number.
+    """
+    arrays: dict[str, NDArray[np.float64] | str] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for member in archive.namelist()[:_SMALL_ARRAYS]:
+                with archive.open(member) as file:
+                    arrays[member.removesuffix(".npy")] = _decode_small(file.read(_SMALL_BYTES + 1), name)
+    except ReadError:
+        raise
+    except (*_ZIP_ERRORS, MemoryError) as error:
+        raise ReadError(f"{name} is damaged or not a NumPy file.") from error
+    return arrays
+
+
+def _decode_small(data: bytes, name: str) -> NDArray[np.float64] | str:
+    if len(data) > _SMALL_BYTES:
+        return "?"
+    kind, order, sides, end = _npy_header(data, name)
+    if re.fullmatch(r"[<>|=]?U\d{1,3}", kind) and not sides:
+        values = np.frombuffer(data, np.dtype(kind), 1, end)
+        return str(values[0])
+    if not re.fullmatch(_NUMBERS, kind) or max(sides, default=0) > _SMALL_BYTES:
+        return "?"
+    return _npy_values(data, name, kind, order, sides, end).astype(np.float64)
+
+
+def _npy_header(data: bytes, name: str) -> tuple[str, str, list[int], int]:
+    """Type, order and shape of an NPY file, and where its values begin."""
     if not data.startswith(b"\x93NUMPY") or len(data) < 12:
         raise ReadError(f"{name} is damaged or not a NumPy file.")
     start = 10 if data[6] == 1 else 12
@@ -96,15 +138,16 @@ def _decode_npy(data: bytes, name: str) -> AnyImage:
     kind, order, shape = (match[1] if match else "" for match in found)
     if not kind or not order:
         raise ReadError(f"{name} is damaged or not a NumPy file: its header is not that of an array.")
-    if not re.fullmatch(r"[<>|=]?(?:[iu][1248]|f[248])", kind):
-        raise ReadError(f"{name} holds values of type {kind!r}; expected numbers.")
-    sides = [int(side) for side in re.findall(r"\d+", shape)]
-    one_map_shape(tuple(sides), name)
-    wanted = sides[0] * sides[1] * np.dtype(kind).itemsize
+    return kind, order, [int(side) for side in re.findall(r"\d+", shape)], end
+
+
+def _npy_values(data: bytes, name: str, kind: str, order: str, sides: list[int], end: int) -> AnyImage:
+    count = math.prod(sides)
+    wanted = count * np.dtype(kind).itemsize
     if len(data) - end < wanted:
         got = max(0, len(data) - end)
         raise ReadError(f"{name} is truncated: its array has {wanted} bytes, and the file {got} of them.")
-    values = np.frombuffer(data, np.dtype(kind), sides[0] * sides[1], end)
+    values = np.frombuffer(data, np.dtype(kind), count, end)
     return values.reshape(sides, order="F" if order == "True" else "C")
 
 

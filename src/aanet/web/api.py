@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.routing import APIRoute
@@ -17,6 +17,7 @@ from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status,
 from aanet.web.errors import ServiceError, unusable
 from aanet.web.formats import require_known
 from aanet.web.service import MatchRequest, Service
+from aanet.web.uploads import CalibrationOptions
 from aanet.web.workers import stopping
 
 MAX_DISPARITY = 1024  # of a request; memory grows with it
@@ -111,13 +112,32 @@ async def disparity(
     check: Annotated[
         bool, Query(description="Also match right to left and mark what does not agree.", examples=[False])
     ] = False,
+    unit: Annotated[
+        Literal["mm", "cm", "m"] | None,
+        Query(description="Unit of the lengths in the calibration; meters if not given.", examples=["m"]),
+    ] = None,
+    rectified: Annotated[
+        bool,
+        Query(
+            description="The images are already rectified; for calibrations that describe raw images too.",
+            examples=[False],
+        ),
+    ] = False,
+    resized: Annotated[
+        bool,
+        Query(
+            description="The images may have been resized, but not cropped, since the calibration.",
+            examples=[False],
+        ),
+    ] = False,
 ) -> Response:
     """Find the disparity of every pixel of the left image.
 
     The response is the file itself; warnings about the pair and timing are in its headers.
     """
     require_known(format)
-    match_request = MatchRequest(format, max_disparity, scale, check)
+    calibration = CalibrationOptions(unit, rectified, resized)
+    match_request = MatchRequest(format, max_disparity, scale, check, calibration)
     return await service.match(request, service.catalog.find(model), match_request)
 
 

@@ -10,10 +10,19 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from aanet.errors import AanetError, MissingExtraError, WriteError
+from aanet.errors import AanetError, MissingExtraError, OptionError, WriteError
 
 log = logging.getLogger("aanet.web")
 
+# What the HTTP API calls the options that an error names; the page replaces these words by its own (api.js).
+_OPTIONS = {
+    "calibration": "the part calib",
+    "check": "check=true",
+    "second_file": "the part calib_right",
+    "unit": "unit=mm, cm or m",
+    "rectified": "rectified=true",
+    "resized": "resized=true",
+}
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -54,7 +63,7 @@ def refused(code: str, error: AanetError) -> ServiceError:
     if isinstance(error, MissingExtraError | WriteError):
         log.error("the server is not set up correctly", exc_info=error)
         return internal()
-    return unusable(code, str(error))
+    return unusable(code, error.worded(_OPTIONS) if isinstance(error, OptionError) else str(error))
 
 
 def add_error_handlers(app: FastAPI) -> None:

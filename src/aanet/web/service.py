@@ -25,7 +25,7 @@ from aanet.web.metrics import DISCONNECTED, Metrics
 from aanet.web.models import MAX_RETRY_AFTER, Catalog, ServedModel
 from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
-from aanet.web.uploads import PARTS, UploadedPair, read_pair, require_side
+from aanet.web.uploads import PARTS, CalibrationOptions, UploadedPair, read_pair, require_side
 from aanet.web.workers import Slot, stopping
 
 _Done = tuple[Encoded, dict[str, str]]  # body and headers of a response
@@ -39,6 +39,7 @@ class MatchRequest:
     max_disparity: int | None
     scale: float | None  # None for the scale that the model recommends
     check: bool
+    calibration: CalibrationOptions
 
 
 class Service:
@@ -64,7 +65,7 @@ class Service:
         try:
             with ExitStack() as held:
                 slot = held.enter_context(model.worker.slot(model.retry_after))
-                pair = await self._upload(request, deadline)
+                pair = await self._upload(request, deadline, match_request.calibration)
                 self._check_limits(pair, match_request)
                 work = partial(_match, model, pair, match_request, self, time.perf_counter())
                 encoded, headers = await self._wait(request, slot, work, deadline, model)
@@ -74,12 +75,14 @@ class Service:
             # Never delivered, because the connection is closed.
             raise ServiceError(DISCONNECTED, "disconnected", "The client disconnected.") from None
 
-    async def _upload(self, request: Request, deadline: float) -> UploadedPair:
+    async def _upload(
+        self, request: Request, deadline: float, calibration: CalibrationOptions
+    ) -> UploadedPair:
         remaining = deadline - asyncio.get_running_loop().time()
 
         async def read() -> UploadedPair:
             parts = await read_form(request, PARTS)
-            check = partial(read_pair, parts, self.settings.max_pixels)
+            check = partial(read_pair, parts, self.settings.max_pixels, calibration)
             return await asyncio.get_running_loop().run_in_executor(self._reader, check)
 
         try:

@@ -27,6 +27,7 @@ function ready() {
 function fail(error) {
   $("error").textContent = error.message;
   $("error").hidden = false;
+  if (error.message.includes("calibration options")) $("calib-options").open = true;
   if (error.code === "unreachable") reconnect();
   if (error.status === 401) {
     $("token-field").hidden = false;
@@ -73,6 +74,7 @@ async function useExample() {
   $("error").hidden = true;
   try {
     const [left, right, calib] = await Promise.all(["left.png", "right.png", "calib.json"].map(api.exampleFile));
+    pair.clearCalibration();
     pair.set({ left, right, calib });
     $("go").focus();
   } catch (error) {
@@ -81,7 +83,7 @@ async function useExample() {
 }
 
 const query = (model) => ({
-  model, check: $("check").checked, ...($("scale").value && { scale: $("scale").value }),
+  model, check: $("check").checked, ...($("scale").value && { scale: $("scale").value }), ...pair.options,
 });
 
 /** Run a request and show its progress; returns undefined if it failed or was cancelled. */
