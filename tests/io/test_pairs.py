@@ -11,6 +11,7 @@ from aanet.errors import AanetError
 from aanet.io.images import write_image
 from aanet.io.pairs import find_pairs
 from helpers.matching_network import textured_scene
+from helpers.recordings import START, gray_frames, write_recording
 from helpers.videos import write_video
 
 
@@ -173,3 +174,22 @@ def test_a_mutated_table_gives_pairs_or_our_error(tmp_path):
                 pair.load()
         except AanetError as error:
             assert "\n" not in str(error)  # noqa: PT017 - no image exists, so that most are refused
+
+
+def test_a_recording_is_a_source_of_pairs(tmp_path):
+    times = [("/left/image", 1.0), ("/right/image", 1.0), ("/left/image", 1.5), ("/right/image", 1.508)]
+    bag = write_recording(tmp_path / "drive.bag", gray_frames("bag", times), "bag")
+    found = find_pairs(bag)
+    assert (found.name, found.total) == ("drive", 2)
+    assert [(pair.name, pair.time) for pair in found] == [
+        (f"{START + 1}.000000000", START + 1.0),
+        (f"{START + 1}.500000000", START + 1.5),
+    ]
+    assert [int(left[0, 0]) for left, _ in found.sample(2)] == [0, 2]
+    swapped = find_pairs(bag, topics=("/right/image", "/left/image"), tolerance=0.001)
+    assert [tuple(int(image[0, 0]) for image in pair.load()) for pair in swapped] == [(1, 0)]
+    with pytest.raises(AanetError, match="A ROS recording holds both sides"):
+        find_pairs(bag, bag)
+    put(tmp_path, "a.png", "b.png")
+    with pytest.raises(AanetError, match=r"for a ROS recording only; .*a\.png is an image"):
+        find_pairs(tmp_path / "a.png", tmp_path / "b.png", topics=("/a", "/b"))

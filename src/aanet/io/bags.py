@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from aanet.io.ros_recording import Recording
 
 DEFAULT_TOLERANCE_S = 0.01  # a third of the time between frames at 30 per second
+LISTED_FRAMES = 1000  # without a partner, so that the memory for hours of recording is bounded
 
 _SUFFIXES = (".bag", ".mcap", ".db3")
 
@@ -34,8 +35,8 @@ _SUFFIXES = (".bag", ".mcap", ".db3")
 def is_recording(path: str | os.PathLike[str]) -> bool:
     """Whether the path is that of a ROS recording: a .bag, .mcap or .db3 file, or a folder of ROS 2."""
     path = Path(path)
-    if path.is_dir():
-        return any(file.name == "metadata.yaml" or file.suffix in _SUFFIXES[1:] for file in path.iterdir())
+    if path.is_dir():  # its files may be compressed, as in drive_0.db3.zstd
+        return any(suffix in _SUFFIXES[1:] for file in path.iterdir() for suffix in file.suffixes)
     return path.suffix in _SUFFIXES
 
 
@@ -78,8 +79,12 @@ class StereoBag:
             not calibrated.
         rectified: Whether the topics are those of rectified images, by their names.
         total: The number of pairs if every frame has a partner.
-        unmatched: Topic and time stamp of frames without a partner; complete after an iteration.
+        fps: Pairs per second; None if unknown.
+        lost: The number of frames without a partner; complete after an iteration.
+        unmatched: Topic and time stamp of the first `LISTED_FRAMES` of them.
     """
+
+    live = False  # waiting loses no frames, unlike with a camera
 
     def __init__(
         self,
@@ -99,6 +104,7 @@ class StereoBag:
         self.path = Path(path)
         self.name = self.path.stem
         self.tolerance = tolerance
+        self.lost = 0
         self.unmatched: list[str] = []
         with self._open() as recording:
             counts = recording.counts(IMAGE, COMPRESSED_IMAGE)
@@ -114,11 +120,14 @@ class StereoBag:
             if self.topics[0] == self.topics[1]:
                 raise InputError(f"Both topics are {printable(self.topics[0])}; expected two.")
             self.total = min(counts[topic] for topic in self.topics)
+            seconds = (recording.end_ns - recording.start_ns) / 1e9
+            self.fps = (self.total - 1) / seconds if self.total > 1 and seconds > 0 else None
             self.camera_info = self._read_camera_info(recording)
         self.rectified = all(map(is_rectified, self.topics))
 
     def __iter__(self) -> Iterator[RecordedPair]:
         """Yield the pairs in order of time; a recording that is damaged raises an error at that place."""
+        self.lost = 0
         self.unmatched.clear()
         with self._open() as recording:
             yield from self._pairs(recording)
@@ -128,14 +137,15 @@ class StereoBag:
         with self._open() as recording:
             start, duration = recording.start_ns, recording.end_ns - recording.start_ns
             for index in range(count):
-                position = start + (2 * index + 1) * duration // (2 * count)
+                position = start + index * duration // count
                 yield from islice(self._pairs(recording, position, sampled=True), 1)
 
     def _pairs(
         self, recording: Recording, start: int | None = None, *, sampled: bool = False
     ) -> Iterator[RecordedPair]:
         def lost(frame: StampedFrame) -> None:
-            if not sampled:
+            self.lost += not sampled
+            if not sampled and self.lost <= LISTED_FRAMES:
                 self.unmatched.append(f"{self.topics[frame.side]} {_seconds(frame.stamp)}")
 
         found = False

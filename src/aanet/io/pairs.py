@@ -1,4 +1,4 @@
-"""Find pairs: files, folders, patterns, a CSV file, or the frames of videos, cameras and streams."""
+"""Find pairs: files, folders, patterns, a CSV file, or frames of videos, cameras, streams and recordings."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from aanet.errors import InputError
+from aanet.io.bags import DEFAULT_TOLERANCE_S, StereoBag, is_recording
 from aanet.io.frames import StereoFrame, StereoVideo, frame_source_kind
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
 from aanet.io.sides import SIDES, without_side
@@ -23,7 +24,7 @@ class Pair:
 
     name: str  # the beginning of the names of its output files; may contain "/"
     load: Callable[[], tuple[AnyImage, AnyImage]] = field(repr=False)
-    time: float | None = None  # of a frame, in seconds since the beginning of the recording
+    time: float | None = None  # of a frame, in seconds since the beginning; the time stamp of a recording
 
 
 @dataclass
@@ -34,13 +35,16 @@ class Pairs:
     total: int | None  # None for a video that does not state its length
     unmatched: list[str] = field(default_factory=list)  # files of one side without a partner
     name: str = "pairs"  # of a file with the results of all pairs
-    video: StereoVideo | None = None  # the pairs are frames of it
+    video: StereoVideo | StereoBag | None = None  # the pairs are frames of it
 
     def __iter__(self) -> Iterator[Pair]:
         return self.pairs()
 
     def sample(self, count: int) -> Iterator[tuple[AnyImage, AnyImage]]:
         """Images of up to `count` pairs, evenly distributed; of a camera only the first frame."""
+        if isinstance(self.video, StereoBag):
+            yield from (frame.load() for frame in self.video.sample(count))
+            return
         if self.video is not None:
             yield from ((frame.left, frame.right) for frame in self.video.sample(count))
             return
@@ -49,17 +53,32 @@ class Pairs:
             yield pairs[(2 * index + 1) * len(pairs) // (2 * min(count, len(pairs)))].load()
 
 
-def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | None = None) -> Pairs:
+def find_pairs(
+    left: str | os.PathLike[str],
+    right: str | os.PathLike[str] | None = None,
+    *,
+    topics: tuple[str, str] | None = None,
+    tolerance: float = DEFAULT_TOLERANCE_S,
+) -> Pairs:
     """Find the pairs that the one or two arguments of `aanet predict` mean.
 
     Args:
         left: A left image, folder, pattern such as `scene/*_left.png`, or what `StereoVideo` takes for a
             video, camera or stream.  Without `right`: a CSV file with the columns left and right, a folder
-            that holds both sides, or an image, video, camera or stream with both views side by side.
+            that holds both sides, an image, video, camera or stream with both views side by side, or a ROS
+            recording.
         right: The same for the right side.
+        topics: The image topics of a recording; found by their names if they are not given.
+        tolerance: The largest difference between the time stamps of a pair of a recording, in seconds.
     """
     first, second = os.fspath(left), None if right is None else os.fspath(right)
     kinds = [_kind(source) for source in (first, second) if source is not None]
+    if _RECORDING in kinds:
+        if second is not None:
+            raise InputError(f"A ROS recording holds both sides; give only one of {first} and {second}.")
+        return _from_recording(StereoBag(first, topics, tolerance))
+    if topics is not None:
+        raise InputError(f"Topics can be named for a ROS recording only; {first} is {kinds[0]}.")
     if second is not None:
         if kinds[0] != kinds[1]:
             raise InputError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
@@ -71,6 +90,8 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
 
 def _kind(source: str) -> str:
     path, frames = Path(source), frame_source_kind(source)
+    if frames is None and is_recording(path):
+        return _RECORDING
     if path.is_dir():
         return "a folder"
     if frames is None and not path.exists() and glob.has_magic(source):
@@ -202,6 +223,14 @@ def _from_frames(left: str, right: str | None = None) -> Pairs:
     return Pairs(named, video.total, name=video.name, video=video)
 
 
+def _from_recording(bag: StereoBag) -> Pairs:
+    def named() -> Iterator[Pair]:
+        for frame in bag:
+            yield Pair(frame.name, frame.load, frame.stamp_ns / 1e9)
+
+    return Pairs(named, bag.total, bag.unmatched, bag.name, bag)
+
+
 def _from_wide_image(path: str) -> Pairs:
     image = read_image(path)
     height, width = image.shape[:2]
@@ -222,6 +251,7 @@ def _unchanged(frame: StereoFrame) -> tuple[AnyImage, AnyImage]:
     return frame.left, frame.right
 
 
+_RECORDING = "a ROS recording"
 _BOTH: dict[str, Callable[[str, str], Pairs]] = {
     "an image": _from_images,
     "a folder": _from_folders,
