@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aanet import outputs
-from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit, open_calibration
+from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit
 from aanet.cli.console import progress_bar, sentence, status
 from aanet.cli.options import (
     ANY_MODEL,
@@ -28,6 +29,14 @@ from aanet.cli.options import (
     Threads,
     Tile,
     refuse_existing,
+)
+from aanet.cli.recordings import (
+    LeftTopic,
+    RightTopic,
+    Tolerance,
+    both_topics,
+    calibration_of,
+    report_lost_frames,
 )
 from aanet.errors import AanetError, InputError, WriteError
 
@@ -45,7 +54,8 @@ def predict(
         str,
         typer.Argument(
             help="Left image, folder of left images, quoted pattern or video. Without a right side: a folder "
-            "of both sides, a CSV file with the columns left and right, or a side-by-side image or video."
+            "of both sides, a CSV file with the columns left and right, a side-by-side image or video, or a "
+            "ROS recording (.bag, .mcap, .db3 or folder)."
         ),
     ],
     right: Annotated[
@@ -101,6 +111,9 @@ def predict(
     unit: Unit = None,
     rectified: Rectified = False,
     resized: Resized = False,
+    left_topic: LeftTopic = None,
+    right_topic: RightTopic = None,
+    tolerance: Tolerance = 0.01,
     engine: Engine = None,
     precision: Precision = "auto",
     device: Device = None,
@@ -113,11 +126,12 @@ def predict(
 
     Example: aanet predict left.png right.png --calib stereo.yml --save ply -o out
     """
-    wanted = _outputs(save, calib is not None, check)
     from aanet.inference.options import MatchOptions
     from aanet.io.pairs import find_pairs
 
-    pairs = find_pairs(left, right)
+    pairs = find_pairs(left, right, topics=both_topics(left_topic, right_topic), tolerance=tolerance)
+    calibration = calibration_of(pairs, calib, calib_right, unit, rectified, resized)
+    wanted = _outputs(save, calibration is not None, check)
     options = MatchOptions.of(
         None,
         {
@@ -128,7 +142,6 @@ def predict(
             "strict": strict,
         },
     )
-    calibration = open_calibration(calib, calib_right, unit, rectified, resized)
     with status("Opening the model; the first time, it is converted"):
         from aanet.matcher import StereoMatcher
 
@@ -178,6 +191,7 @@ class _Job:
             result.seconds,
             warnings=result.warnings,
             notes=result.notes,
+            time=pair.time,
             camera=None if result.camera is None else asdict(result.camera),
         )
 
@@ -192,6 +206,7 @@ class _Done:
     wall_seconds: float = 0.0  # with reading, checking and saving
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    time: float | None = None  # of a frame, in seconds since the beginning; the time stamp of a recording
     camera: dict[str, float | None] | None = None  # of the rectified pair
     error: str | None = None
     skipped: bool = False
@@ -203,12 +218,15 @@ class _Summary:
 
     pairs: list[_Done] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
+    lost: int = 0  # frames of a recording without a partner
     wall_seconds: float = 0.0
+    error: str | None = None  # of the source of the pairs
     interrupted: bool = False
 
     @property
     def failed(self) -> int:
-        return sum(pair.error is not None for pair in self.pairs) + len(self.unmatched)
+        pairs = sum(pair.error is not None for pair in self.pairs)
+        return pairs + (self.lost or len(self.unmatched)) + (self.error is not None)
 
 
 def _run(job: _Job, pairs: Pairs) -> _Summary:
@@ -219,18 +237,38 @@ def _run(job: _Job, pairs: Pairs) -> _Summary:
     with progress_bar("Matching", pairs.total) as advance:
         start = before = time.perf_counter()
         try:
-            for pair in pairs:
-                done = job.run(pair) if pairs.total == 1 else _attempt(job, pair)
+            for done in _outcomes(job, pairs):
                 done.wall_seconds, before = time.perf_counter() - before, time.perf_counter()
                 summary.pairs.append(done)
                 for line in _lines(done, warnings):
                     print(line, file=sys.stderr)
                 warnings += len(done.warnings)
                 advance()
+        except _SourceError as error:
+            summary.error = str(error)
+            print(f"aanet: {error}", file=sys.stderr)
         except KeyboardInterrupt:
             summary.interrupted = True
+    summary.lost = report_lost_frames(pairs)
     summary.wall_seconds = time.perf_counter() - start
     return summary
+
+
+class _SourceError(Exception):
+    """The frames ended where they should not."""
+
+
+def _outcomes(job: _Job, pairs: Pairs) -> Iterator[_Done]:
+    """Match the pairs one after the other."""
+    frames = iter(pairs)
+    while True:
+        try:
+            pair = next(frames, None)
+        except AanetError as error:
+            raise _SourceError(sentence(error)) from error
+        if pair is None:
+            return
+        yield job.run(pair) if pairs.total == 1 else _attempt(job, pair)
 
 
 def _attempt(job: _Job, pair: Pair) -> _Done:
@@ -240,7 +278,7 @@ def _attempt(job: _Job, pair: Pair) -> _Done:
     except WriteError:
         raise
     except AanetError as error:
-        return _Done(pair.name, error=sentence(error))
+        return _Done(pair.name, error=sentence(error), time=pair.time)
 
 
 def _lines(done: _Done, earlier_warnings: int) -> list[str]:

@@ -75,6 +75,7 @@ class StereoBag:
     Attributes:
         name: A name for output files.
         topics: The image topics of the left and the right camera.
+        camera_info_topics: The topics of their camera_info, whether there are such messages or not.
         camera_info: The camera_info of both as text, which `aanet.geometry` parses; None if one is missing or
             not calibrated.
         rectified: Whether the topics are those of rectified images, by their names.
@@ -122,6 +123,8 @@ class StereoBag:
             self.total = min(counts[topic] for topic in self.topics)
             seconds = (recording.end_ns - recording.start_ns) / 1e9
             self.fps = (self.total - 1) / seconds if self.total > 1 and seconds > 0 else None
+            left, right = map(camera_info_topic, self.topics)
+            self.camera_info_topics = (left, right)
             self.camera_info = self._read_camera_info(recording)
         self.rectified = all(map(is_rectified, self.topics))
 
@@ -146,7 +149,7 @@ class StereoBag:
         def lost(frame: StampedFrame) -> None:
             self.lost += not sampled
             if not sampled and self.lost <= LISTED_FRAMES:
-                self.unmatched.append(f"{self.topics[frame.side]} {_seconds(frame.stamp)}")
+                self.unmatched.append(f"{printable(self.topics[frame.side])} {_seconds(frame.stamp)}")
 
         found = False
         frames = self._frames(recording, start, lost)
@@ -171,7 +174,7 @@ class StereoBag:
                 yield StampedFrame(side, stamp, message.content, message.size)
 
     def _read_camera_info(self, recording: Recording) -> tuple[str, str] | None:
-        wanted = [camera_info_topic(topic) for topic in self.topics]
+        wanted = self.camera_info_topics
         texts: dict[str, str | None] = {}
         for message in recording.messages(wanted, (CAMERA_INFO,)):
             if message.topic not in texts and message.content is not None:
