@@ -105,6 +105,7 @@ def write_recording(
 def _writer(path: Path, form: Format, compression: str | None) -> Any:
     if form == "bag":
         writer = Writer1(path)
+        writer.chunk_threshold = 20_000  # bytes; several chunks even for small images
         if compression:
             writer.set_compression(Writer1.CompressionFormat[compression.upper()])
         return writer

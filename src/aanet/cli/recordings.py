@@ -11,6 +11,7 @@ import typer
 from aanet.cli.calibration import open_calibration
 from aanet.cli.console import sentence
 from aanet.errors import AanetError, InputError
+from aanet.io.topics import printable
 
 if TYPE_CHECKING:
     from aanet.geometry.rectification import Calibration
@@ -66,11 +67,14 @@ def calibration_of(
 
     if path is not None or right_path is not None or not isinstance(pairs.video, StereoBag):
         return open_calibration(path, right_path, unit, rectified, resized)
+    bag, calibration, unused = pairs.video, None, ""
     try:
-        return _recorded_calibration(pairs.video, unit, rectified, resized)
+        calibration = _recorded_calibration(bag, unit, rectified, resized)
     except AanetError as error:  # disparities need no calibration
-        print(f"aanet: The camera_info in the recording is not used: {sentence(error)}", file=sys.stderr)
-        return None
+        unused = f", because their camera_info cannot be used: {sentence(error).rstrip('.')}"
+    state = f"without a calibration{unused}" if calibration is None else "with their camera_info"
+    print(f"aanet: Matching {' with '.join(map(printable, bag.topics))}, {state}.", file=sys.stderr)
+    return calibration
 
 
 def _recorded_calibration(

@@ -15,7 +15,7 @@ from aanet.errors import did_you_mean
 from aanet.inference.hints import MAX_UPSCALE
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
 from aanet.web.errors import ServiceError, unusable
-from aanet.web.formats import require_known
+from aanet.web.formats import require_known, save_options
 from aanet.web.service import MatchRequest, Service
 from aanet.web.uploads import CalibrationOptions
 from aanet.web.workers import stopping
@@ -130,6 +130,25 @@ async def disparity(
             examples=[False],
         ),
     ] = False,
+    min_confidence: Annotated[
+        float, Query(ge=0, le=1, description="Omit depths and points of lower confidence.", examples=[0.5])
+    ] = 0.0,
+    max_depth: Annotated[
+        float | None,
+        Query(gt=0, description="Omit depths and points farther away, in meters.", examples=[20]),
+    ] = None,
+    flying_pixels: Annotated[
+        bool, Query(description="Keep points at edges, between two surfaces.", examples=[False])
+    ] = False,
+    range: Annotated[  # noqa: A002  # the word that clients write
+        str | None,
+        Query(
+            max_length=40,
+            description="Range of the colors: LOW:HIGH in pixels, or in meters as in 0.5:10m; that of the "
+            "picture if not given.",
+            examples=["5:80"],
+        ),
+    ] = None,
 ) -> Response:
     """Find the disparity of every pixel of the left image.
 
@@ -137,7 +156,9 @@ async def disparity(
     """
     require_known(format)
     calibration = CalibrationOptions(unit, rectified, resized)
-    match_request = MatchRequest(format, max_disparity, scale, check, calibration)
+    shown = {"min_confidence": min_confidence, "max_depth": max_depth, "flying_pixels": flying_pixels}
+    saving = save_options({**shown, "range": range})
+    match_request = MatchRequest(format, max_disparity, scale, check, calibration, saving)
     return await service.match(request, service.catalog.find(model), match_request)
 
 

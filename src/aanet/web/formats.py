@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from aanet import outputs
 from aanet.errors import AanetError, InputError
+from aanet.inference.save_options import SaveOptions
 from aanet.result import StereoResult
 from aanet.web.errors import refused, unusable
 
@@ -79,10 +80,18 @@ def require_known(wanted: str) -> None:
         raise unusable("wrong_parameter", f"The parameter format has an invalid value: {error}") from None
 
 
-def encode(result: StereoResult, wanted: str) -> Encoded:
+def save_options(given: dict[str, Any]) -> SaveOptions:
+    """The options of these names; None means that one was not given."""
+    try:
+        return SaveOptions.of({name: value for name, value in given.items() if value is not None})
+    except InputError as error:
+        raise unusable("wrong_parameter", str(error)) from None
+
+
+def encode(result: StereoResult, wanted: str, saving: SaveOptions) -> Encoded:
     """Encode a result in the requested format."""
     chosen = outputs.find(wanted)
     try:
-        return Encoded(outputs.encode(result, wanted), chosen.type.media_type, chosen.file_name)
+        return Encoded(outputs.encode(result, wanted, saving), chosen.type.media_type, chosen.file_name)
     except AanetError as error:
         raise refused("not_in_this_format", error) from None

@@ -16,6 +16,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from aanet.errors import AanetError
+from aanet.inference.save_options import SaveOptions
 from aanet.inference.tiling import Tile, bytes_per_pixel, tile_for
 from aanet.matcher import StereoMatcher
 from aanet.web.errors import ServiceError, busy, refused
@@ -40,6 +41,7 @@ class MatchRequest:
     scale: float | None  # None for the scale that the model recommends
     check: bool
     calibration: CalibrationOptions
+    saving: SaveOptions
 
 
 class Service:
@@ -162,7 +164,7 @@ def _match(
     except AanetError as error:
         raise refused("cannot_match", error) from None
     times.append(time.perf_counter())
-    encoded = encode(result, request.format)
+    encoded = encode(result, request.format, request.saving)
     times.append(time.perf_counter())
     service.metrics.match_seconds.labels(model.name).observe(result.seconds)
     model.update_speed(result.seconds, round(pixels * scale**2) * (1 + request.check), times[-1] - times[1])
