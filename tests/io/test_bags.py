@@ -184,8 +184,24 @@ def test_a_folder_without_metadata(tmp_path):
     assert is_recording(path)
     with pytest.raises(ReadError, match=r"no metadata.yaml, .* try its file drive.mcap alone"):
         StereoBag(path)
-    (path / "metadata.yaml").write_text("&a [*a, {")
+    (path / "metadata.yaml").write_text("[a, {")
     with pytest.raises(ReadError, match="damaged"):
+        StereoBag(path)
+
+
+def test_aliases_in_the_metadata_are_refused(tmp_path):
+    path = recording(tmp_path, "mcap")
+    text = (path / "metadata.yaml").read_text()
+    laughs = [
+        "a0: &a0 [lol, lol]",
+        *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)),
+    ]
+    hostile = text.replace("compression_format: ''", "compression_format: *a11").replace(
+        "compression_mode: ''", "compression_mode: message"
+    )
+    assert hostile.count("a11") == 1
+    (path / "metadata.yaml").write_text("\n".join([*laughs, hostile]))
+    with pytest.raises(ReadError, match="aliases"):
         StereoBag(path)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from rosbags.rosbag2 import storage_mcap
 from rosbags.typesys import Stores, get_typestore
 
 from aanet.errors import AanetError, ReadError
-from aanet.io.files import MEGABYTE
+from aanet.io.files import MEGABYTE, read_bytes
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -34,7 +35,8 @@ else:
 STORAGE_SUFFIXES = (".mcap", ".db3")  # of ROS 2
 
 _METADATA = "metadata.yaml"
-_MOST_METADATA = 10 * MEGABYTE
+_MOST_METADATA = 2 * MEGABYTE
+_YAML_ALIAS = re.compile(rb"[\s\[{,:-]\*\w")
 _MOST_DECOMPRESSED = 1000 * MEGABYTE  # of one chunk or message
 _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     "bz2": bz2.BZ2Decompressor,
@@ -133,8 +135,9 @@ def _check_files(path: Path) -> None:
             f"{path} has no {_METADATA}, which is written when a recording ends; repair it with ros2 bag "
             f"reindex, or try its file {storage} alone."
         )
-    if metadata.stat().st_size > _MOST_METADATA:
-        raise ReadError(f"{metadata} is too large; it may have at most {_MOST_METADATA / MEGABYTE:g} MB.")
+    # rosbags prints values in its messages; with aliases, a few lines can stand for terabytes.
+    if _YAML_ALIAS.search(read_bytes(metadata, "the metadata of a ROS recording", _MOST_METADATA)):
+        raise ReadError(f"{metadata} has YAML aliases (*), which are not supported.")
 
 
 @contextmanager
