@@ -12,6 +12,7 @@ import pytest
 
 from aanet.errors import AanetError, OptionError, ReadError
 from aanet.geometry.calibration import load_calibration, parse_calibration
+from aanet.geometry.formats import reading, ros, stereo_keys
 from aanet.geometry.rectification import Calibration
 from helpers.calibrations import BASELINE_M, FISHEYE, RAW, SIZE, assert_rectifies, stereo_entries, storage
 
@@ -212,3 +213,13 @@ def test_what_is_missing_is_told_with_the_accepted_names() -> None:
         parse_calibration(
             storage({key: WHOLE[key] for key in ("M1", "D1", "M2", "D2", "R", "T")}), rectified=True
         )
+
+
+def test_all_keys_are_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "calibration.md").read_text(encoding="utf-8")
+    names = {*stereo_keys._MATRIX, *stereo_keys._DISTORTION, *stereo_keys._PROJECTION}
+    names |= {*stereo_keys.KEYS["rotation"], *stereo_keys.KEYS["translation"]}
+    names |= {form.replace("{}", "") for form in (*stereo_keys._LEFT, *stereo_keys._RIGHT)}
+    names |= {*reading.PINHOLE_MODELS, *reading.FISHEYE_MODELS, *reading._SIZES}
+    names |= {*ros._MATRIX, *ros._DISTORTION, *ros._ROTATION, *ros._PROJECTION, *reading.UNITS}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
