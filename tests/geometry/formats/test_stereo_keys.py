@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aanet.errors import AanetError, OptionError, ReadError
+from aanet.errors import AanetError, InputError, OptionError, ReadError
 from aanet.geometry.calibration import load_calibration, parse_calibration
 from aanet.geometry.formats import reading, ros, stereo_keys
 from aanet.geometry.rectification import Calibration
@@ -150,6 +150,18 @@ def test_the_unit_is_that_of_the_squares(unit: str | None, units_per_meter: floa
     assert camera.baseline_m == pytest.approx(BASELINE_M)
 
 
+def test_a_file_may_state_its_unit() -> None:
+    for unit, units_per_meter in (("millimeters", 1000.0), ("cm", 100.0), ("meters", 1.0)):
+        text = storage({**WHOLE, **stereo_entries(RAW, units_per_meter), "units": unit})
+        for rectified in (False, True):
+            camera = parse_calibration(text, rectified=rectified).camera
+            assert camera.baseline_m == pytest.approx(BASELINE_M)
+    far = storage({**WHOLE, "T": 30 * WHOLE["T"], "units": "meters"})
+    assert parse_calibration(far, unit="m").camera.baseline_m == pytest.approx(30 * BASELINE_M)
+    with pytest.raises(InputError, match="states that its lengths are in m; the unit given is mm"):
+        parse_calibration(far, unit="mm")
+
+
 @pytest.mark.parametrize(
     ("units_per_meter", "words"),
     [
@@ -220,6 +232,6 @@ def test_all_keys_are_documented() -> None:
     names = {*stereo_keys._MATRIX, *stereo_keys._DISTORTION, *stereo_keys._PROJECTION}
     names |= {*stereo_keys.KEYS["rotation"], *stereo_keys.KEYS["translation"]}
     names |= {form.replace("{}", "") for form in (*stereo_keys._LEFT, *stereo_keys._RIGHT)}
-    names |= {*reading.PINHOLE_MODELS, *reading.FISHEYE_MODELS, *reading._SIZES}
+    names |= {*reading.PINHOLE_MODELS, *reading.FISHEYE_MODELS, *reading._SIZES, *reading.UNIT_KEYS}
     names |= {*ros._MATRIX, *ros._DISTORTION, *ros._ROTATION, *ros._PROJECTION, *reading.UNITS}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
