@@ -19,15 +19,13 @@ import aanet.io.atomic
 from aanet.cli.console import sentence
 from aanet.cli.main import app
 from aanet.errors import AanetError, UnsupportedError
-from aanet.geometry.calibration import load_calibration
 from aanet.geometry.camera import StereoCamera
-from aanet.geometry.rectification import Calibration
 from aanet.io.depth import read_depth
 from aanet.io.disparity import read_disparity
-from aanet.io.images import read_image, write_image
+from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
-from helpers.calibrations import RAW, stereo_entries, storage
-from helpers.matching_network import matching_network, plane, textured_scene
+from helpers.calibrations import RAW, put_opencv_sample, stereo_entries, storage
+from helpers.matching_network import matching_network, plane
 
 COMMAND = [sys.executable, "-c", "from aanet.cli.main import main; main()"]
 # Stands in front of the command: any attempt to reach a network raises.
@@ -145,57 +143,6 @@ def test_meters_come_with_a_calibration(pair, tmp_path):
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == names
     depth = read_depth(tmp_path / "out" / "l_depth.png")
     assert np.nanmedian(depth) == pytest.approx(100 * 0.12 / 12, abs=1e-3)
-
-
-def put_opencv_sample(folder: Path, units_per_meter: float = 1.0) -> list[object]:
-    """The two files of OpenCV's sample, which state no image size; the options that name them."""
-    entries = stereo_entries(RAW, units_per_meter)
-    intrinsics = {key: entries.pop(key) for key in ("M1", "D1", "M2", "D2")}
-    (folder / "intrinsics.yml").write_bytes(storage(intrinsics))
-    (folder / "extrinsics.yml").write_bytes(storage(entries))
-    return ["--calib", folder / "intrinsics.yml", "--calib-right", folder / "extrinsics.yml"]
-
-
-def test_a_raw_pair_is_rectified_and_the_rectified_pair_can_be_saved(tmp_path):
-    pair = [textured_scene(480, 640, seed) for seed in (0, 1)]
-    for side, image in zip(("l.png", "r.png"), pair, strict=True):
-        write_image(tmp_path / side, image)
-    calib = [*put_opencv_sample(tmp_path, 1000), "--unit", "mm"]
-    options = ["--model", "sgbm", "-o", tmp_path / "out", "--save", "left,right,camera,depth", "--json"]
-    done = inside(tmp_path / "l.png", tmp_path / "r.png", *calib, *options)
-    assert done.exit_code == 0, done.output
-    expected = Calibration(RAW)
-    for side, image in zip(("left", "right"), expected.rectify(*pair), strict=True):
-        np.testing.assert_array_equal(read_image(tmp_path / "out" / f"l_{side}.png"), image)
-    saved = load_calibration(tmp_path / "out" / "l_camera.json").camera
-    assert saved.baseline_m == pytest.approx(expected.camera.baseline_m)
-    assert saved.fx == pytest.approx(expected.camera.fx)
-    (one,) = json.loads(done.stdout)["pairs"]
-    assert StereoCamera(**one["camera"]) == saved
-
-
-def test_images_may_be_rectified_already_and_resized(pair, tmp_path):
-    calib = put_opencv_sample(tmp_path)
-    StereoCamera(fx=200, cx=128, cy=64, baseline_m=0.12, width=256, height=128).save(tmp_path / "large.json")
-    options = ["--model", "sgbm", "-o", tmp_path / "out", "--save", "left,camera", "--overwrite"]
-    assert inside(*pair, *calib, "--rectified", *options).exit_code == 0
-    np.testing.assert_array_equal(read_image(tmp_path / "out" / "l_left.png"), read_image(pair[0]))
-    fx = stereo_entries()["P1"][0, 0]
-    assert load_calibration(tmp_path / "out" / "l_camera.json").camera.fx == pytest.approx(fx)
-    assert inside(*pair, "--calib", tmp_path / "large.json", "--resized", *options).exit_code == 0
-    assert load_calibration(tmp_path / "out" / "l_camera.json").camera.fx == pytest.approx(100)
-
-
-def test_a_calibration_of_another_size_stops_before_anything_is_matched(tmp_path, monkeypatch):
-    put_folders(tmp_path, 2)
-    monkeypatch.setattr("aanet.matcher.StereoMatcher._match_group", lambda *_: pytest.fail("it was matched"))
-    StereoCamera(fx=1, cx=1, cy=1, baseline_m=1, width=256, height=128).save(tmp_path / "large.json")
-    calib = ["--calib", tmp_path / "large.json", "--save", "color,depth"]
-    done = inside(tmp_path, "--model", "sgbm", *calib, "-o", tmp_path / "out")
-    assert done.exit_code == 2
-    assert done.stderr.count("256×128 pixels; these have 128×64; if they were resized") == 2
-    assert done.stderr.count("give --resized.") == 2
-    assert not (tmp_path / "out").exists()
 
 
 def test_many_pairs_with_a_bad_one(tmp_path):

@@ -26,7 +26,7 @@ def test_a_fisheye_is_not_a_pinhole_camera() -> None:
 
 
 def test_a_fisheye_of_almost_180_degrees_is_rectified_to_120() -> None:
-    """With such a lens, OpenCV finds a negative focal length."""
+    """With such a lens, OpenCV finds a focal length of almost zero, or a negative one."""
     lens = np.array([[215.0, 0, 322], [0, 215, 238], [0, 0, 1]])
     wide = dataclasses.replace(
         FISHEYE,

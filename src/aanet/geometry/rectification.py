@@ -238,7 +238,7 @@ def _stereo_rectify(raw: RawCalibration) -> Rectification:
 
 
 def _within_field_of_view(raw: RawCalibration, found: Rectification) -> Rectification:
-    """Limit the field of view, because a plane cannot show 180°, and OpenCV then finds no focal length."""
+    """Limit the field of view, because a plane cannot show 180°; OpenCV finds a focal length of zero then."""
     assert raw.width is not None
     assert raw.height is not None
     focal = max(raw.width, raw.height) / 2 / np.tan(np.radians(_WIDEST_DEGREES / 2))

@@ -85,7 +85,7 @@ def test_the_names_that_people_use_are_read(names: dict[str, str]) -> None:
 
 def test_an_npz_may_be_compressed_and_hold_other_things() -> None:
     entries = {key: value for key, value in WHOLE.items() if not key.startswith("image_")}
-    entries |= {"image_size": np.array(SIZE), "rms": 0.2, "names": np.array(["a", "b"])}
+    entries |= {"imageSize": np.array(SIZE), "size": 25.0, "rms": 0.2, "names": np.array(["a", "b"])}
     entries |= {"objpoints": np.zeros((20, 54, 3), np.float32), "stereoMapL_x": np.zeros((480, 640, 2))}
     for compressed in (False, True):
         calibration = parse_calibration(npz(entries, compressed))

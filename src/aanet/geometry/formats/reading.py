@@ -109,13 +109,9 @@ def image_size(fields: Fields) -> tuple[int, int] | None:
         if all(side in fields for side in sides):
             width, height = (fields.numbers(side) for side in sides)
             return _side(width, fields.name), _side(height, fields.name)
-    key = fields.first(*_SIZES)
-    if key is None:
-        return None
-    size = fields.numbers(key).ravel()
-    if size.size != 2:
-        raise ReadError(f"{fields.name}: expected a width and a height in {key}.")
-    return _side(size[0], fields.name), _side(size[1], fields.name)
+    sizes = (fields.numbers(key).ravel() for key in _SIZES if key in fields)
+    size = next((each for each in sizes if each.size == 2), None)  # others are sizes of something else
+    return None if size is None else (_side(size[0], fields.name), _side(size[1], fields.name))
 
 
 def common_size(files: Sequence[Fields]) -> tuple[int, int] | tuple[None, None]:
