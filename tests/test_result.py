@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from aanet.errors import InputError
+from aanet.geometry.calibration import load_calibration
 from aanet.geometry.camera import StereoCamera
 from aanet.io.depth import read_depth
 from aanet.io.disparity import read_disparity
@@ -26,6 +27,7 @@ def result() -> StereoResult:
         disparity=(rng.integers(256, 5000, (30, 40)) / 256).astype(np.float32),
         confidence=rng.random((30, 40), np.float32),
         left=rng.integers(0, 256, (30, 40, 3), np.uint8),
+        right=rng.integers(0, 256, (30, 40, 3), np.uint8),
         right_disparity=(rng.integers(256, 5000, (30, 40)) / 256).astype(np.float32),
         occlusion=rng.random((30, 40)) < 0.1,
         camera=CAMERA,
@@ -48,10 +50,10 @@ def test_depth_and_points_are_those_of_the_camera(result):
 
 def test_without_a_camera_there_are_no_meters(result, tmp_path):
     result.camera = None
-    with pytest.raises(InputError, match="Depth needs a camera"):
+    with pytest.raises(InputError, match="Depth needs a calibration; give calibration="):
         result.depth()
     for output in outputs_that_need("camera"):
-        with pytest.raises(InputError, match="needs a camera"):
+        with pytest.raises(InputError, match="needs a calibration"):
             result.save(tmp_path, output)
 
 
@@ -89,6 +91,16 @@ def test_the_other_parts_are_read_back_as_they_were(result, tmp_path):
     points, colors = read_ply(cloud)
     np.testing.assert_array_equal(points, result.points().reshape(-1, 3))
     np.testing.assert_array_equal(colors, result.left.reshape(-1, 3))
+
+
+def test_the_rectified_pair_and_its_camera_are_read_back_as_they_were(result, tmp_path):
+    left, right, camera = result.save(tmp_path, "left", "right", "camera")
+    np.testing.assert_array_equal(read_image(left), result.left)
+    np.testing.assert_array_equal(read_image(right), result.right)
+    assert load_calibration(camera).camera == CAMERA
+    result.right = None
+    with pytest.raises(InputError, match="made without its right image"):
+        result.save(tmp_path, "right")
 
 
 def test_pictures_are_as_large_as_the_image_or_larger(result, tmp_path):
@@ -231,7 +243,7 @@ def test_a_name_that_ends_like_a_file_is_that_file(result, tmp_path):
 
 def test_outputs_are_refused_before_any_of_them_is_written(result, tmp_path):
     result.camera = None
-    with pytest.raises(InputError, match="needs a camera"):
+    with pytest.raises(InputError, match="needs a calibration"):
         result.save(tmp_path, "color", "depth")
     with pytest.raises(InputError, match=r"separate strings, such as 'color'; got \['color'\]"):
         result.save(tmp_path, ["color"])

@@ -25,6 +25,22 @@ def test_a_fisheye_is_not_a_pinhole_camera() -> None:
         assert_rectifies(Calibration(dataclasses.replace(FISHEYE, fisheye=False)), FISHEYE)
 
 
+def test_a_fisheye_of_almost_180_degrees_is_rectified_to_120() -> None:
+    """With such a lens, OpenCV finds a focal length of almost zero, or a negative one."""
+    lens = np.array([[215.0, 0, 322], [0, 215, 238], [0, 0, 1]])
+    wide = dataclasses.replace(
+        FISHEYE,
+        left_matrix=lens,
+        right_matrix=lens,
+        left_distortion=np.array([[-0.005], [0.04], [-0.038], [0.006]]),
+        right_distortion=np.array([[-0.005], [0.04], [-0.038], [0.006]]),
+    )
+    calibration = Calibration(wide)
+    assert calibration.camera.fx == pytest.approx(320 / np.tan(np.radians(60)))
+    assert calibration.camera.baseline_m == pytest.approx(BASELINE_M)
+    assert_rectifies(calibration, wide)
+
+
 @MODELS
 def test_a_given_rectification_is_kept(raw: RawCalibration) -> None:
     given = rectify(raw)

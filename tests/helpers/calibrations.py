@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -52,6 +53,74 @@ height=497
 ndisp=70
 """
 
+ROS_FILE = """image_width: 640
+image_height: 480
+camera_name: {side}
+camera_matrix:
+  rows: 3
+  cols: 3
+  data: {K}
+distortion_model: {model}
+distortion_coefficients:
+  rows: 1
+  cols: {n}
+  data: {D}
+rectification_matrix:
+  rows: 3
+  cols: 3
+  data: {R}
+projection_matrix:
+  rows: 3
+  cols: 4
+  data: {P}
+"""
+ROS1 = """header:
+  seq: 17
+  stamp:
+    secs: 1386
+    nsecs: 921
+  frame_id: "/{side}"
+height: 480
+width: 640
+distortion_model: "{model}"
+D: {D}
+K: {K}
+R: {R}
+P: {P}
+binning_x: 0
+binning_y: 0
+roi:
+  x_offset: 0
+  y_offset: 0
+  height: 0
+  width: 0
+  do_rectify: False
+---
+"""
+ROS2 = """header:
+  stamp:
+    sec: 12
+    nanosec: 5
+  frame_id: {side}
+height: 480
+width: 640
+distortion_model: {model}
+d:{D}
+k:{K}
+r:{R}
+p:{P}
+binning_x: 0
+binning_y: 0
+roi:
+  x_offset: 0
+  y_offset: 0
+  height: 0
+  width: 0
+  do_rectify: false
+---
+"""
+SYNTAXES = {"file": ROS_FILE, "ROS 1": ROS1, "ROS 2": ROS2}
+
 
 def storage(entries: dict[str, Any], suffix: str = ".yml") -> bytes:
     """An OpenCV FileStorage."""
@@ -81,9 +150,60 @@ def stereo_entries(raw: RawCalibration = RAW, units_per_meter: float = 1.0) -> d
     }
 
 
+def put_opencv_sample(folder: Path, units_per_meter: float = 1.0) -> list[object]:
+    """Write the two files of OpenCV's sample, without an image size; return the options that name them."""
+    entries = stereo_entries(RAW, units_per_meter)
+    intrinsics = {key: entries.pop(key) for key in ("M1", "D1", "M2", "D2")}
+    (folder / "intrinsics.yml").write_bytes(storage(intrinsics))
+    (folder / "extrinsics.yml").write_bytes(storage(entries))
+    return ["--calib", folder / "intrinsics.yml", "--calib-right", folder / "extrinsics.yml"]
+
+
 def rectify(raw: RawCalibration) -> Rectification:
     """The rotations and projections that a program with OpenCV computes."""
     return _stereo_rectify(raw)
+
+
+def camera_info(raw: RawCalibration = RAW, syntax: str = "file", scale: float = 1.0) -> tuple[str, str]:
+    """The files of both cameras; `scale` is that of the lengths."""
+    given = rectify(raw)
+    projection = given.right_projection * np.array([1, 1, 1, scale])
+    lenses = {
+        "left": (raw.left_matrix, raw.left_distortion, given.left_rotation, given.left_projection),
+        "right": (raw.right_matrix, raw.right_distortion, given.right_rotation, projection),
+    }
+    texts = []
+    for side, lens in lenses.items():
+        K, D, R, P = (_listed(values, syntax) for values in lens)
+        model = "equidistant" if raw.fisheye else "plumb_bob"
+        values = {"side": side, "model": model, "n": lens[1].size, "K": K, "D": D, "R": R, "P": P}
+        texts.append(SYNTAXES[syntax].format(**values))
+    return texts[0], texts[1]
+
+
+def _listed(values: np.ndarray, syntax: str) -> str:
+    numbers = [repr(float(value)) for value in values.ravel()]
+    return "".join(f"\n- {number}" for number in numbers) if syntax == "ROS 2" else f"[{', '.join(numbers)}]"
+
+
+def photograph_wall(raw: RawCalibration, depth_m: float) -> list[Any]:
+    """Raw images, uint8 [H, W], of a textured wall at a distance of `depth_m` in front of the left camera."""
+    texture = np.random.default_rng(5).integers(0, 256, (400, 600), dtype=np.uint8)
+    texels_per_meter = 100 / depth_m * 2
+    pixels = np.stack(np.meshgrid(*map(np.arange, SIZE)), -1).reshape(-1, 1, 2).astype(np.float64)
+    undistort: Any = cv2.fisheye.undistortPoints if raw.fisheye else cv2.undistortPoints
+    images = []
+    for matrix, distortion, rotation, translation in (
+        (raw.left_matrix, raw.left_distortion, np.eye(3), np.zeros((3, 1))),
+        (raw.right_matrix, raw.right_distortion, raw.rotation, raw.translation),
+    ):
+        rays = np.hstack([undistort(pixels, matrix, distortion).reshape(-1, 2), np.ones((len(pixels), 1))])
+        rays, center = rays @ rotation, -(rotation.T @ translation).ravel()  # in the frame of the left camera
+        points = center + rays * ((depth_m - center[2]) / rays[:, 2:])
+        at = (points[:, :2] * texels_per_meter + np.array([300, 200])).astype(np.float32)
+        at = at.reshape(SIZE[1], SIZE[0], 2)
+        images.append(cv2.remap(texture, at, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT))
+    return images
 
 
 def points_seen_raw(raw: RawCalibration) -> tuple[Any, Any]:

@@ -19,6 +19,7 @@ from aanet.io.images import decode_image, encode_image
 from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
+from helpers.calibrations import RAW, stereo_entries, storage
 from helpers.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
@@ -269,6 +270,32 @@ def test_warnings_and_errors_are_seen(
     page.wait_for_selector("#error:not([hidden])")
     assert "must have the same size" in page.inner_text("#error")
     assert page.is_enabled("#go")
+
+
+def test_a_calibration_in_two_files_and_another_unit(
+    page: Page, files: dict[str, Path], tmp_path: Path
+) -> None:
+    """The message names what is on the page, and the options open; then the pair is matched."""
+    entries = stereo_entries(RAW, 1000.0)
+    intrinsics, extrinsics = tmp_path / "intrinsics.yml", tmp_path / "extrinsics.yml"
+    intrinsics.write_bytes(storage({key: entries.pop(key) for key in ("M1", "D1", "M2", "D2")}))
+    extrinsics.write_bytes(storage(entries))
+    for part, file in (("left", files["left"]), ("right", files["right"]), ("calib", intrinsics)):
+        page.set_input_files(f"#{part}", file)
+    page.click("#go")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "“Second file” in the calibration options" in page.inner_text("#error")
+    assert page.is_visible("#unit")
+    page.set_input_files("#calib_right", extrinsics)
+    page.click("#go")
+    until(page, lambda: "“Unit of length” in the calibration options" in page.inner_text("#error"))
+    page.select_option("#unit", "mm")
+    page.click("#go")
+    page.wait_for_selector("#shown:not([hidden])", timeout=30_000)
+    assert "baseline 11.0 cm" in page.inner_text("#facts")
+    page.click("#forget-calib")
+    assert page.input_value("#unit") == ""
+    assert "extrinsics.yml" not in page.inner_text("#calib-options")
 
 
 def test_a_server_that_does_not_answer_is_named_and_found_again(page: Page, files: dict[str, Path]) -> None:

@@ -20,6 +20,7 @@ Matrix = NDArray[np.float64]
 _LARGEST = 1e6  # of any number in a calibration
 _DISTORTIONS = (4, 5, 8, 12, 14)  # numbers of coefficients in OpenCV's models
 _FISHEYE_DISTORTION = 4
+_WIDEST_DEGREES = 120  # field of view of a rectified image of fisheye cameras, along its longer side
 
 
 class Rectification(NamedTuple):
@@ -232,4 +233,18 @@ def _stereo_rectify(raw: RawCalibration) -> Rectification:
         found = rectify(*lenses, *pose, flags=cv2.CALIB_ZERO_DISPARITY, **inside)
     except cv2.error as error:
         raise InputError(f"OpenCV cannot rectify with this calibration: {error.err}.") from error
-    return Rectification(*(np.asarray(each, np.float64) for each in found[:4]))
+    rectification = Rectification(*(np.asarray(each, np.float64) for each in found[:4]))
+    return _within_field_of_view(raw, rectification) if raw.fisheye else rectification
+
+
+def _within_field_of_view(raw: RawCalibration, found: Rectification) -> Rectification:
+    """Limit the field of view, because a plane cannot show 180°; OpenCV finds a focal length of zero then."""
+    assert raw.width is not None
+    assert raw.height is not None
+    focal = max(raw.width, raw.height) / 2 / np.tan(np.radians(_WIDEST_DEGREES / 2))
+    if np.isfinite(found.left_projection).all() and found.left_projection[0, 0] >= focal:
+        return found
+    left = np.array([[focal, 0, (raw.width - 1) / 2, 0], [0, focal, (raw.height - 1) / 2, 0], [0, 0, 1, 0]])
+    right = left.copy()
+    right[0, 3] = focal * (found.right_rotation @ raw.translation)[0, 0]
+    return found._replace(left_projection=left, right_projection=right)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aanet.errors import AanetError, OptionError, ReadError
+from aanet.errors import AanetError, InputError, OptionError, ReadError
 from aanet.geometry.calibration import load_calibration, parse_calibration
+from aanet.geometry.formats import reading, ros, stereo_keys
 from aanet.geometry.rectification import Calibration
 from helpers.calibrations import BASELINE_M, FISHEYE, RAW, SIZE, assert_rectifies, stereo_entries, storage
 
@@ -84,7 +85,7 @@ def test_the_names_that_people_use_are_read(names: dict[str, str]) -> None:
 
 def test_an_npz_may_be_compressed_and_hold_other_things() -> None:
     entries = {key: value for key, value in WHOLE.items() if not key.startswith("image_")}
-    entries |= {"image_size": np.array(SIZE), "rms": 0.2, "names": np.array(["a", "b"])}
+    entries |= {"imageSize": np.array(SIZE), "size": 25.0, "rms": 0.2, "names": np.array(["a", "b"])}
     entries |= {"objpoints": np.zeros((20, 54, 3), np.float32), "stereoMapL_x": np.zeros((480, 640, 2))}
     for compressed in (False, True):
         calibration = parse_calibration(npz(entries, compressed))
@@ -147,6 +148,18 @@ def test_the_unit_is_that_of_the_squares(unit: str | None, units_per_meter: floa
     text = storage({**WHOLE, **stereo_entries(RAW, units_per_meter)})
     camera = parse_calibration(text, unit=unit, rectified=rectified).camera
     assert camera.baseline_m == pytest.approx(BASELINE_M)
+
+
+def test_a_file_may_state_its_unit() -> None:
+    for unit, units_per_meter in (("millimeters", 1000.0), ("cm", 100.0), ("meters", 1.0)):
+        text = storage({**WHOLE, **stereo_entries(RAW, units_per_meter), "units": unit})
+        for rectified in (False, True):
+            camera = parse_calibration(text, rectified=rectified).camera
+            assert camera.baseline_m == pytest.approx(BASELINE_M)
+    far = storage({**WHOLE, "T": 30 * WHOLE["T"], "units": "meters"})
+    assert parse_calibration(far, unit="m").camera.baseline_m == pytest.approx(30 * BASELINE_M)
+    with pytest.raises(InputError, match="states that its lengths are in m; the unit given is mm"):
+        parse_calibration(far, unit="mm")
 
 
 @pytest.mark.parametrize(
@@ -212,3 +225,13 @@ def test_what_is_missing_is_told_with_the_accepted_names() -> None:
         parse_calibration(
             storage({key: WHOLE[key] for key in ("M1", "D1", "M2", "D2", "R", "T")}), rectified=True
         )
+
+
+def test_all_keys_are_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "calibration.md").read_text(encoding="utf-8")
+    names = {*stereo_keys._MATRIX, *stereo_keys._DISTORTION, *stereo_keys._PROJECTION}
+    names |= {*stereo_keys.KEYS["rotation"], *stereo_keys.KEYS["translation"]}
+    names |= {form.replace("{}", "") for form in (*stereo_keys._LEFT, *stereo_keys._RIGHT)}
+    names |= {*reading.PINHOLE_MODELS, *reading.FISHEYE_MODELS, *reading._SIZES, *reading.UNIT_KEYS}
+    names |= {*ros._MATRIX, *ros._DISTORTION, *ros._ROTATION, *ros._PROJECTION, *reading.UNITS}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []

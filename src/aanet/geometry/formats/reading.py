@@ -13,6 +13,15 @@ from aanet.geometry.rectification import Matrix
 from aanet.io.headers import MAX_SIDE
 
 UNITS = {"mm": 0.001, "cm": 0.01, "m": 1.0}
+UNIT_KEYS = ("unit", "units")
+_UNIT_WORDS = {
+    **{unit: unit for unit in UNITS},
+    **{
+        f"{prefix}{word}": unit
+        for prefix, unit in (("milli", "mm"), ("centi", "cm"), ("", "m"))
+        for word in ("meter", "meters", "metre", "metres")
+    },
+}
 LONGEST_ASSUMED_M = 2.0  # a longer baseline is more often one in millimeters or centimeters
 
 PINHOLE_MODELS = ("plumb_bob", "radtan", "rational_polynomial", "thin_prism", "brown_conrady", "pinhole")
@@ -39,15 +48,21 @@ class Reading:
             known = " or ".join(", ".join(UNITS).rsplit(", ", 1))
             raise InputError(f"The unit of a calibration is {known}; got {str(self.unit)[:30]!r}.")
 
-    def meters_per_unit(self, baseline: float, name: str) -> float:
+    def meters_per_unit(self, baseline: float, name: str, stated: str | None = None) -> float:
         """Return the factor that makes lengths meters; a doubtful baseline needs a unit.
 
         Args:
             baseline: Distance between the cameras, in the unit of the file.
             name: What error messages call the file.
+            stated: The unit that the file states, if any.
         """
-        if self.unit is not None:
-            return UNITS[self.unit]
+        if stated is not None and self.unit is not None and stated != self.unit:
+            raise InputError(
+                f"{name} states that its lengths are in {stated}; the unit given is {self.unit}."
+            )
+        unit = stated or self.unit
+        if unit is not None:
+            return UNITS[unit]
         if baseline > LONGEST_ASSUMED_M:
             meanings = (f"{baseline * meters:.4g} m in {unit}" for unit, meters in UNITS.items())
             raise OptionError(
@@ -82,19 +97,21 @@ def is_fisheye(models: Sequence[str | None], distortions: Sequence[Matrix], name
     return False
 
 
+def stated_unit(files: Sequence[Fields]) -> str | None:
+    """Return the unit of length that a file states in words, as `aanet calibrate` does; None otherwise."""
+    words = (fields.text(key) for fields in files for key in UNIT_KEYS)
+    return next((_UNIT_WORDS[word.lower()] for word in words if word and word.lower() in _UNIT_WORDS), None)
+
+
 def image_size(fields: Fields) -> tuple[int, int] | None:
     """Return the width and the height that a file states, or None."""
     for sides in _SIDES:
         if all(side in fields for side in sides):
             width, height = (fields.numbers(side) for side in sides)
             return _side(width, fields.name), _side(height, fields.name)
-    key = fields.first(*_SIZES)
-    if key is None:
-        return None
-    size = fields.numbers(key).ravel()
-    if size.size != 2:
-        raise ReadError(f"{fields.name}: expected a width and a height in {key}.")
-    return _side(size[0], fields.name), _side(size[1], fields.name)
+    sizes = (fields.numbers(key).ravel() for key in _SIZES if key in fields)
+    size = next((each for each in sizes if each.size == 2), None)  # others are sizes of something else
+    return None if size is None else (_side(size[0], fields.name), _side(size[1], fields.name))
 
 
 def common_size(files: Sequence[Fields]) -> tuple[int, int] | tuple[None, None]:

@@ -93,10 +93,10 @@ def _projection(fields: Fields) -> Matrix:
 
 def _require_whole_image(fields: Fields) -> None:
     """Refuse images that are binned or cropped after the calibration."""
-    binned = [key for key in ("binning_x", "binning_y") if key in fields and fields.numbers(key) > 1]
+    binned = [key for key in ("binning_x", "binning_y") if key in fields and (fields.numbers(key) > 1).any()]
     roi = fields.mapping("roi")
     offsets = ("x_offset", "y_offset")
-    cropped = roi is not None and any(key in roi and roi.numbers(key) != 0 for key in offsets)
+    cropped = roi is not None and any(key in roi and roi.numbers(key).any() for key in offsets)
     if binned or cropped:
         what = binned[0] if binned else "roi"
         raise ReadError(f"{fields.name}: images that are binned or cropped ({what}) are not supported.")

@@ -9,7 +9,7 @@ import numpy as np
 from aanet.errors import OptionError, ReadError
 from aanet.geometry.camera import StereoCamera
 from aanet.geometry.formats import rectified_pairs
-from aanet.geometry.formats.reading import Reading, common_size, is_fisheye, shaped
+from aanet.geometry.formats.reading import Reading, common_size, is_fisheye, shaped, stated_unit
 from aanet.geometry.key_values import Fields, listed_keys
 from aanet.geometry.rectification import Matrix, RawCalibration
 
@@ -69,7 +69,8 @@ def read(files: Sequence[Fields], reading: Reading) -> StereoCamera | RawCalibra
     width, height = common_size(files)
     models = [fields.text("distortion_model") for fields in files]
     name = files[0].name
-    meters = reading.meters_per_unit(float(np.linalg.norm(translation)), places["translation"][0].name)
+    baseline = float(np.linalg.norm(translation))
+    meters = reading.meters_per_unit(baseline, places["translation"][0].name, stated_unit(files))
     return RawCalibration(
         left_matrix=values("left camera matrix", 3, 3),
         left_distortion=distortions[0],
@@ -93,7 +94,7 @@ def _read_rectified(files: Sequence[Fields], reading: Reading) -> StereoCamera:
         )
     left, right = (shaped(fields, key, 3, 4).copy() for fields, key in found)
     baseline = abs(float(left[0, 3] - right[0, 3])) / max(float(left[0, 0]), 1e-6)
-    meters = reading.meters_per_unit(baseline, found[1][0].name)
+    meters = reading.meters_per_unit(baseline, found[1][0].name, stated_unit(files))
     left[:, 3], right[:, 3] = left[:, 3] * meters, right[:, 3] * meters
     return StereoCamera.from_projections(left, right, *common_size(files))
 
