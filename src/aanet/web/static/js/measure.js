@@ -1,7 +1,7 @@
 // Distances between two points of the picture with their uncertainty, as in `aanet.geometry.measurement`.
 import { depthOf } from "./geometry.js";
 
-const REACH = 2; // the noise is estimated from the second differences of 5 × 5 pixels
+const REACH = 3; // the noise is estimated from the second differences within 7 × 7 pixels
 const PIXEL = 1 / Math.sqrt(12); // standard deviation of a position that is rounded to a pixel
 
 function median(values) {
@@ -13,8 +13,8 @@ function median(values) {
 
 /** The standard deviation of a disparity, from the noise around it and its confidence. */
 export function disparityNoise({ disparity, confidence, width, height }, x, y) {
-  const [left, right] = [Math.max(x - REACH - 1, 0), Math.min(x + REACH + 1, width - 1)];
-  const [top, bottom] = [Math.max(y - REACH - 1, 0), Math.min(y + REACH + 1, height - 1)];
+  const [left, right] = [Math.max(x - REACH, 0), Math.min(x + REACH, width - 1)];
+  const [top, bottom] = [Math.max(y - REACH, 0), Math.min(y + REACH, height - 1)];
   const differences = [];
   for (let row = top; row <= bottom; row += 1) {
     for (let column = left; column <= right; column += 1) {
