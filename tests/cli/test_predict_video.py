@@ -226,7 +226,7 @@ def test_the_summary_of_hours_of_video_is_short():
     ("arguments", "message"),
     [
         (["both.avi", "--save", "disparity.mp4"], "disparity cannot be saved as a video; color.mp4, .* can"),
-        (["both.avi", "--save", "depth_color.mp4"], "needs a calibration: give --calib FILE"),
+        (["both.avi", "--save", "depth_color.mp4"], "Saving depth_color.mp4 needs a calibration"),
         (["both.avi", "--save", "colour.mp4"], "no output 'colour.mp4'"),
         (["both.avi", "--temporal", "2"], "temporal weight must be above 0 and at most 1"),
         (["both.avi", "--range", "near"], "range of the colors must be LOW:HIGH in pixels"),

@@ -116,5 +116,5 @@ def test_pixels_without_a_depth_are_one_sentence():
     with pytest.raises(InputError, match="given by two numbers, x and y; got 5"):
         result.distance(5, (1, 2))
     result.camera = None
-    with pytest.raises(InputError, match="A distance needs a camera"):
+    with pytest.raises(InputError, match="A distance needs a calibration"):
         result.distance((1, 1), (2, 2))
