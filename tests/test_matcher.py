@@ -272,6 +272,7 @@ def test_a_raw_pair_is_rectified_before_it_is_matched():
     calibration = Calibration(RAW)  # states no size: that of the images is taken
     result = engine.matcher(*pair, calibration=calibration, inspect=False)
     np.testing.assert_array_equal(result.left, calibration.rectify(*pair)[0])
+    np.testing.assert_array_equal(result.right, calibration.rectify(*pair)[1])
     assert not np.array_equal(result.left, pair[0])
     assert result.camera == calibration.for_size(120, 60).camera
     assert result.camera.baseline_m == pytest.approx(0.1)
@@ -281,7 +282,16 @@ def test_a_calibration_of_another_size_is_refused_before_the_matching():
     engine = FakeEngine()
     with pytest.raises(InputError, match="for images of 120×60 pixels; these have 100×48"):
         engine.matcher(*plane(48, 100, 8), calibration=CAMERA)
+    with pytest.raises(InputError, match=r"these have 60×30; .*not cropped, give resized=True"):
+        engine.matcher(*plane(30, 60, 8), calibration=CAMERA)
     assert engine.shapes == []
+
+
+def test_a_calibration_is_scaled_to_resized_images_if_asked():
+    calibration = Calibration(CAMERA, resized=True)
+    result = FakeEngine().matcher(*plane(30, 60, 8), calibration=calibration, inspect=False)
+    assert result.camera == CAMERA.resized(60, 30)
+    np.testing.assert_allclose(result.depth(), 50 * 0.1 / 5)
 
 
 def test_a_matcher_says_what_it_is():

@@ -12,7 +12,7 @@ import pytest
 TOY = """
 from aanet.outputs import OUTPUTS, FileType, Output
 TOY = FileType(".toy", "application/x-toy")
-OUTPUTS["toy"] = Output((TOY,), "what a toy holds", lambda result, suffix: b"toy", needs="check")
+OUTPUTS["toy"] = Output((TOY,), "what a toy holds", lambda result, suffix, options: b"toy", needs="check")
 """
 SAVE = """
 import numpy as np
@@ -53,9 +53,9 @@ def test_the_command_has_a_new_output(tmp_path):
     refused = run(COMMAND, "predict", "l.png", "r.png", "--save", "toy.png", folder=tmp_path)
     assert refused.stderr == "aanet: toy can be saved as .toy; got 'toy.png'.\n"
     refused = run(COMMAND, "predict", "l.png", "r.png", "--save", "toy", folder=tmp_path)
-    assert refused.stderr == "aanet: Saving toy needs the left-right check: give --check.\n"
+    assert refused.stderr == "aanet: Saving toy needs the left-right check; give --check.\n"
     known = run(COMMAND, "predict", "l.png", "r.png", "--save", "video", folder=tmp_path)
-    assert known.stderr.endswith("summary, toy.\n")
+    assert known.stderr.endswith("summary, camera, toy.\n")
 
 
 def test_http_has_a_new_output():

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+# What Python calls the options that an `OptionError` names.
+_PYTHON_OPTIONS = {
+    "calibration": "calibration=",
+    "check": "check=True",
+    "second_file": "right_path= to load_calibration",
+    "unit": 'unit="mm", "cm" or "m" to load_calibration',
+    "rectified": "rectified=True to load_calibration",
+    "resized": "resized=True to load_calibration",
+}
 
 
 class AanetError(ValueError):
@@ -15,6 +25,26 @@ class AanetError(ValueError):
 
 class InputError(AanetError):
     """An argument, an image or a calibration has an invalid value."""
+
+
+class OptionError(InputError):
+    """A problem that an option solves, which Python, the command line and the HTTP API call differently.
+
+    Attributes:
+        problem: What is wrong, without a period.
+        remedy: What to do; options stand in it as {unit}, {rectified} and so on.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return self.worded(_PYTHON_OPTIONS)
+
+    def worded(self, options: Mapping[str, str]) -> str:
+        """Return the sentence with the names of the options at one place."""
+        return f"{self.problem}; {self.remedy.format_map(options)}."
 
 
 class ReadError(AanetError):

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aanet import outputs
-from aanet.errors import InputError
+from aanet.errors import InputError, OptionError
+from aanet.geometry import measurement
 from aanet.geometry.camera import StereoCamera
+from aanet.geometry.measurement import Length
+from aanet.inference.flying_pixels import flying_pixels as find_flying_pixels
+from aanet.inference.save_options import SaveOptions, require_filter
 from aanet.io.atomic import write_together
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap, Image, Mask
@@ -28,7 +32,8 @@ class StereoResult:
     Attributes:
         disparity: Float32 [H, W] in pixels, `left(x)` matches `right(x - d)`.
         confidence: Float32 [H, W] in 0 … 1, the share of the score distribution near the prediction.
-        left: The left image, uint8 RGB [H, W, 3].
+        left: The left image, uint8 RGB [H, W, 3], rectified if the pair was raw.
+        right: The right image likewise; None if the result was made without it.
         right_disparity: Float32 [H, W] on the grid of the right image, `right(x)` matches `left(x + d)`;
             None without the left-right check.
         occlusion: True where the left-right check fails: the pixel is occluded in the right image, outside of
@@ -37,6 +42,7 @@ class StereoResult:
         notes: Sentences about how the images are stored (gray, 16 bits, alpha), which does not affect it.
         camera: The camera that `depth` and `points` use by default.
         seconds: Time of the matching, without reading and checking the images.
+        time: Of a frame, in seconds since the beginning of the video; None for a still pair.
         model: Name of the network, or "sgbm".
         engine: Description of the engine that computed it.
     """
@@ -44,18 +50,35 @@ class StereoResult:
     disparity: FloatMap
     confidence: FloatMap
     left: Image
+    right: Image | None = None
     right_disparity: FloatMap | None = None
     occlusion: Mask | None = None
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     camera: StereoCamera | None = None
     seconds: float = 0.0
+    time: float | None = None
     model: str = ""
     engine: str = ""
 
-    def depth(self, camera: StereoCamera | None = None) -> FloatMap:
-        """Meters along the optical axis, [H, W]; NaN at infinity."""
-        return self._camera(camera, "Depth").depth(self.disparity)
+    def depth(
+        self,
+        camera: StereoCamera | None = None,
+        *,
+        min_confidence: float = 0.0,
+        max_depth: float = np.inf,
+    ) -> FloatMap:
+        """Meters along the optical axis, [H, W]; NaN at infinity.
+
+        Args:
+            camera: Another camera than that of the result.
+            min_confidence: NaN where the confidence is lower, 0 … 1.
+            max_depth: NaN where the depth is larger, in meters.
+        """
+        require_filter(min_confidence, max_depth)
+        depth = self._camera(camera, "Depth").depth(self.disparity)
+        keep = (self.confidence >= min_confidence) & (depth <= max_depth)
+        return np.where(keep, depth, np.float32(np.nan))
 
     def points(self, camera: StereoCamera | None = None) -> FloatMap:
         """Points in meters in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; or NaN."""
@@ -66,6 +89,7 @@ class StereoResult:
         *,
         min_confidence: float = 0.0,
         max_depth: float = np.inf,
+        flying_pixels: bool = False,
         visible_only: bool = False,
         camera: StereoCamera | None = None,
     ) -> tuple[FloatMap, Image]:
@@ -76,20 +100,40 @@ class StereoResult:
         Args:
             min_confidence: Omit points of lower confidence, 0 … 1.
             max_depth: Omit points that are farther away, in meters.
+            flying_pixels: Keep points at edges whose disparity lies between two surfaces.
             visible_only: Omit pixels that the left-right check marks as occluded.
             camera: Another camera than that of the result.
         """
-        points = self.points(camera)
-        keep = np.isfinite(points).all(axis=-1) & (self.confidence >= min_confidence)
-        keep &= points[..., 2] <= max_depth
+        depth = self.depth(camera, min_confidence=min_confidence, max_depth=max_depth)
+        keep = np.isfinite(depth)
+        if not flying_pixels:
+            keep &= ~find_flying_pixels(self.disparity)
         if visible_only:
             if self.occlusion is None:
                 raise InputError("visible_only needs the left-right check: match with check=True.")
             keep &= ~self.occlusion
-        return points[keep], self.left[keep]
+        return self.points(camera)[keep], self.left[keep]
+
+    def depth_at(self, x: float, y: float) -> Length:
+        """The depth of a pixel in meters with its standard deviation, which `disparity_noise` explains."""
+        camera = self._camera(None, "Depth")
+        return measurement.depth_at(camera, self.disparity, self.confidence, (x, y))
+
+    def distance(self, first: tuple[float, float], second: tuple[float, float]) -> Length:
+        """The distance in meters of the points of two pixels (x, y), with its standard deviation.
+
+        Errors of the calibration are not part of it.
+        """
+        camera = self._camera(None, "A distance")
+        return measurement.distance(camera, self.disparity, self.confidence, first, second)
 
     def save(
-        self, folder: PathLike, *what: str, name: str | None = None, overwrite: bool = True
+        self,
+        folder: PathLike,
+        *what: str,
+        name: str | None = None,
+        overwrite: bool = True,
+        **options: Any,
     ) -> list[Path]:
         """Write outputs to files; those of two processes that save at once are not mixed.
 
@@ -100,28 +144,29 @@ class StereoResult:
                 another format than the first one listed there, as in "disparity.pfm".
             name: Beginning of the file names: `save("out", "color", name="left")` writes `left_color.png`.
             overwrite: Whether to replace existing files; otherwise one of them is a `WriteError`.
+            options: Those of `SaveOptions`, such as `min_confidence=0.5` or `range="0.5:10m"`.
 
         Returns:
             The files, in the order of `what`.
         """
-        target = Path(folder)
+        target, chosen = Path(folder), SaveOptions.of(options)
         by_suffix = outputs.for_suffix(target.suffix)
         if by_suffix is not None and name is None and not target.is_dir():
-            return [self._save_file(target, overwrite, *(what or (by_suffix,)))]
+            return [self._save_file(target, chosen, overwrite, *(what or (by_suffix,)))]
         wanted = what or ("disparity", "color")
         files = [outputs.find(output).file_name for output in wanted]
         paths = [target / (file if name is None else f"{name}_{file}") for file in files]
-        contents = [outputs.encode(self, output) for output in wanted]  # all, before anything is written
+        contents = [outputs.encode(self, output, chosen) for output in wanted]  # before anything is written
         write_together(target, dict(zip(paths, contents, strict=True)), overwrite)
         return paths
 
-    def _save_file(self, path: Path, overwrite: bool, *what: str) -> Path:
+    def _save_file(self, path: Path, options: SaveOptions, overwrite: bool, *what: str) -> Path:
         if len(what) != 1:
             raise InputError(f"{path} is the name of one file; got {len(what)} outputs to save there.")
         (output,) = what
         if outputs.find(output).type.suffix != path.suffix:
             output = output.partition(".")[0] + path.suffix
-        write_together(path.parent, {path: outputs.encode(self, output)}, overwrite)
+        write_together(path.parent, {path: outputs.encode(self, output, options)}, overwrite)
         return path
 
     def summary(self) -> dict[str, Any]:
@@ -204,7 +249,7 @@ class StereoResult:
     def _camera(self, camera: StereoCamera | None, what: str) -> StereoCamera:
         chosen = camera or self.camera
         if chosen is None:
-            raise InputError(f"{what} needs a camera: give a calibration (calibration=, or --calib FILE).")
+            raise OptionError(f"{what} needs a calibration", "give {calibration}")
         return chosen
 
 

@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import aanet.io.atomic
+from aanet.cli.console import sentence
 from aanet.cli.main import app
 from aanet.errors import AanetError, UnsupportedError
 from aanet.geometry.camera import StereoCamera
@@ -23,6 +24,7 @@ from aanet.io.depth import read_depth
 from aanet.io.disparity import read_disparity
 from aanet.io.images import write_image
 from aanet.models.weights import checkpoint
+from helpers.calibrations import RAW, put_opencv_sample, stereo_entries, storage
 from helpers.matching_network import matching_network, plane
 
 COMMAND = [sys.executable, "-c", "from aanet.cli.main import main; main()"]
@@ -196,8 +198,8 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
         (["l.png", "cut.png"], "cut.png is damaged"),
         (["l.png", "small.png"], "128 × 64 pixels, the right one 8 × 8; a rectified pair has one size"),
         (["empty"], "has no pairs"),
-        (["l.png", "r.png", "--save", "depth"], "Saving depth needs a calibration: give --calib FILE"),
-        (["l.png", "r.png", "--save", "occlusion"], "needs the left-right check: give --check"),
+        (["l.png", "r.png", "--save", "depth"], "Saving depth needs a calibration; give --calib FILE"),
+        (["l.png", "r.png", "--save", "occlusion"], "needs the left-right check; give --check"),
         (["l.png", "r.png", "--save", "video"], "no output 'video'"),
         (["l.png", "r.png", "--save", ","], "nothing to save"),
         (["l.png", "r.png", "--tile", "big"], "The tile must be auto, none, or HEIGHTxWIDTH"),
@@ -205,11 +207,26 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
         (["l.png", "r.png", "--scale", "0"], "The scale must be from 0.05"),
         (["l.png", "r.png", "--max-disparity", "0"], "max_disparity must be a whole number from 1"),
         (["l.png", "r.png", "--engine", "torch"], "sgbm runs in OpenCV"),
-        (["l.png", "r.png", "--meters-per-unit", "0.001"], "need a calibration: give --calib FILE"),
+        (["l.png", "r.png", "--unit", "mm"], "need a calibration: give --calib FILE"),
+        (["l.png", "r.png", "--rectified"], "need a calibration: give --calib FILE"),
         (["l.png", "r.png", "--calib", "small.json"], "for images of 8×8 pixels; these have 128×64"),
         (
-            ["l.png", "r.png", "--calib", "small.json", "--meters-per-unit", "0.001"],
+            ["l.png", "r.png", "--calib", "small.json", "--unit", "mm"],
             "small.json is fixed by its format",
+        ),
+        (["l.png", "r.png", "--calib", "large.json"], "and not cropped, give --resized."),
+        (
+            ["l.png", "r.png", "--calib", "mm.yml"],
+            "0.1101 m in mm, 1.101 m in cm, 110.1 m in m; give the unit, --un",
+        ),
+        (["l.png", "r.png", "--calib", "mm.yml", "--unit", "inch"], "is mm, cm or m; got 'inch'"),
+        (
+            ["l.png", "r.png", "--calib", "extrinsics.yml"],
+            "give --rectified in the first case, and the file of",
+        ),
+        (
+            ["l.png", "r.png", "--calib", "intrinsics.yml"],
+            "if they are in a second file, give it too, --calib-right",
         ),
         (["l.png", "r.png", "--device", "cuda"], "sgbm runs in OpenCV"),
     ],
@@ -222,9 +239,12 @@ def test_what_the_user_can_mend_is_one_sentence(tmp_path, monkeypatch, arguments
     write_image("small.png", np.zeros((8, 8, 3), np.uint8))
     Path("empty").mkdir()
     StereoCamera(fx=1, cx=1, cy=1, baseline_m=1, width=8, height=8).save("small.json")
+    StereoCamera(fx=1, cx=1, cy=1, baseline_m=1, width=256, height=128).save("large.json")
+    Path("mm.yml").write_bytes(storage(stereo_entries(RAW, 1000)))
+    put_opencv_sample(tmp_path)
     with pytest.raises(AanetError) as caught:
         inside(*arguments, "--model", "sgbm", "-o", "out")
-    assert message in str(caught.value)
+    assert message in sentence(caught.value)
     assert not Path("out").exists()
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from aanet.errors import AanetError, ReadError
+from aanet.errors import AanetError, OptionError, ReadError
 from fuzz import valid_files as valid
 
 if TYPE_CHECKING:
@@ -75,26 +75,31 @@ def _calibration(data: bytes, folder: Path) -> None:
 
     is_ros = b"matrix:" in data and not data.startswith(b"%")
     right = _file(folder, "right.yaml", valid.ROS_RIGHT.encode()) if is_ros else None
-    camera = load_calibration(_file(folder, "a.txt", data), right).for_size(640, 480).camera
+    path = _file(folder, "a.txt", data)
+    try:
+        calibration = load_calibration(path, right)
+    except OptionError:  # some files describe rectified images only
+        calibration = load_calibration(path, right, rectified=True)
+    camera = calibration.for_size(640, 480).camera
     assert all(value is None or np.isfinite(value) for value in vars(camera).values())
 
 
 def _upload(data: bytes, _: Path) -> None:
     from aanet.web.errors import ServiceError
-    from aanet.web.uploads import read_pair
+    from aanet.web.uploads import CalibrationOptions, read_pair
 
     try:
-        read_pair({"left": data, "right": data}, max_pixels=1_000_000).decode()
+        read_pair({"left": data, "right": data}, 1_000_000, CalibrationOptions()).decode()
     except ServiceError as error:
         raise _refusal(error) from error
 
 
 def _uploaded_calibration(data: bytes, _: Path) -> None:
     from aanet.web.errors import ServiceError
-    from aanet.web.uploads import read_calibration
+    from aanet.web.uploads import CalibrationOptions, read_calibration
 
     try:
-        read_calibration(data, (640, 480))
+        read_calibration({"calib": data}, (640, 480), CalibrationOptions())
     except ServiceError as error:
         raise _refusal(error) from error
 
@@ -205,8 +210,12 @@ def _all_images() -> list[bytes]:
 
 
 def _all_calibrations() -> list[bytes]:
-    texts = _texts(valid.KITTI, valid.KITTI_RAW, valid.MIDDLEBURY, valid.CAMERA)()
-    return texts + [content for suffix in (".yml", ".xml", ".json") for content in valid.storages(suffix)]
+    texts = _texts(valid.KITTI, valid.KITTI_RAW, valid.MIDDLEBURY, valid.CAMERA, valid.KALIBR)()
+    return (
+        texts
+        + valid.matrices()
+        + [content for suffix in (".yml", ".xml", ".json") for content in valid.storages(suffix)]
+    )
 
 
 KINDS: dict[str, Kind] = {
@@ -239,6 +248,8 @@ KINDS: dict[str, Kind] = {
     "kitti.txt": Kind("calibrations", _texts(valid.KITTI, valid.KITTI_RAW), _calibration),
     "middlebury.txt": Kind("calibrations", _texts(valid.MIDDLEBURY), _calibration),
     "ros.yaml": Kind("calibrations", _texts(valid.ROS), _calibration),
+    "kalibr.yaml": Kind("calibrations", _texts(valid.KALIBR), _calibration),
+    "calibration.npz": Kind("calibrations", valid.matrices, _calibration),
     "camera.json": Kind("calibrations", _texts(valid.CAMERA), _calibration),
     **{
         f"opencv{suffix}": Kind("calibrations", partial(valid.storages, suffix), _calibration)

@@ -43,6 +43,18 @@ projection_matrix:
   data: [400.0, 0.0, 320.5, 0.0, 0.0, 400.0, 239.5, 0.0, 0.0, 0.0, 1.0, 0.0]
 """
 ROS_RIGHT = ROS.replace("320.5, 0.0", "322.5, -48.0").replace("left", "right")
+KALIBR = """cam0:
+  camera_model: pinhole
+  intrinsics: [400.0, 400.0, 320.0, 240.0]
+  distortion_model: radtan
+  distortion_coeffs: [0.1, 0.0, 0.0, 0.0]
+cam1:
+  camera_model: pinhole
+  intrinsics: [400.0, 400.0, 320.0, 240.0]
+  distortion_model: radtan
+  distortion_coeffs: [0.1, 0.0, 0.0, 0.0]
+  T_cn_cnm1: [[1, 0, 0, -0.1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+"""
 CAMERA = """{"format": "aanet-stereo-camera", "fx": 400.5, "cx": 320.0, "cy": 240.0, "baseline_m": 0.12,
  "width": 640, "height": 480, "cx_right": 322.5, "fy": null}
 """
@@ -156,3 +168,12 @@ def videos() -> list[bytes]:
             writer.write(np.hstack([image(), image()]))
         writer.release()
         return [path.read_bytes()]
+
+
+def matrices() -> list[bytes]:
+    """The matrices of a stereo calibration as an NPZ file."""
+    matrix = np.array([[400.0, 0, 320], [0, 400, 240], [0, 0, 1]])
+    arrays = {"K1": matrix, "D1": np.zeros(5), "K2": matrix, "D2": np.zeros(5)}
+    file = io.BytesIO()
+    np.savez(file, **arrays, R=np.eye(3), T=np.array([[-0.1], [0], [0]]))
+    return [file.getvalue()]

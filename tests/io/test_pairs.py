@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -12,6 +11,8 @@ from aanet.errors import AanetError
 from aanet.io.images import write_image
 from aanet.io.pairs import find_pairs
 from helpers.matching_network import textured_scene
+from helpers.recordings import START, gray_frames, write_recording
+from helpers.videos import write_video
 
 
 def put(root: Path, *names: str) -> None:
@@ -90,20 +91,15 @@ def test_names_never_lead_out_of_the_output_folder(tmp_path):
     assert found(table) == {"a/left": (0, 1), "b/left": (2, 3)}
 
 
-def write_video(path: Path, frames: list[np.ndarray]) -> None:
-    height, width = frames[0].shape[:2]
-    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10, (width, height))
-    for frame in frames:
-        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
-    writer.release()
-
-
 def test_videos_are_pairs_of_frames(tmp_path):
     frames = [textured_scene(48, 64, seed) // 2 + 40 * seed for seed in range(3)]
     write_video(tmp_path / "l.avi", frames)
-    write_video(tmp_path / "r.avi", frames[::-1][:2])
-    pairs = list(find_pairs(tmp_path / "l.avi", tmp_path / "r.avi"))
-    assert [pair.name for pair in pairs] == ["frame_000000", "frame_000001"]
+    write_video(tmp_path / "r.avi", frames[::-1])
+    found = find_pairs(tmp_path / "l.avi", tmp_path / "r.avi")
+    pairs = list(found)
+    assert (found.name, found.total) == ("l", 3)
+    assert [pair.name for pair in pairs] == ["frame_000000", "frame_000001", "frame_000002"]
+    assert [pair.time for pair in pairs] == pytest.approx([0, 0.1, 0.2])
     left, right = pairs[0].load()
     assert left.shape == (48, 64, 3)
     assert np.abs(left.astype(int) - frames[0]).mean() < 12  # JPEG; red and blue in their places
@@ -160,3 +156,22 @@ def test_what_cannot_be_paired_is_one_sentence(tmp_path):
     ):
         with pytest.raises(AanetError, match=message):
             list(find_pairs(*(str(tmp_path / argument) for argument in arguments)))
+
+
+def test_a_recording_is_a_source_of_pairs(tmp_path):
+    times = [("/left/image", 1.0), ("/right/image", 1.0), ("/left/image", 1.5), ("/right/image", 1.508)]
+    bag = write_recording(tmp_path / "drive.bag", gray_frames("bag", times), "bag")
+    found = find_pairs(bag)
+    assert (found.name, found.total) == ("drive", 2)
+    assert [(pair.name, pair.time) for pair in found] == [
+        (f"{START + 1}.000000000", START + 1.0),
+        (f"{START + 1}.500000000", START + 1.5),
+    ]
+    assert [int(left[0, 0]) for left, _ in found.sample(2)] == [0, 2]
+    swapped = find_pairs(bag, topics=("/right/image", "/left/image"), tolerance=0.001)
+    assert [tuple(int(image[0, 0]) for image in pair.load()) for pair in swapped] == [(1, 0)]
+    with pytest.raises(AanetError, match="A ROS recording holds both sides"):
+        find_pairs(bag, bag)
+    put(tmp_path, "a.png", "b.png")
+    with pytest.raises(AanetError, match=r"for a ROS recording only; .*a\.png is an image"):
+        find_pairs(tmp_path / "a.png", tmp_path / "b.png", topics=("/a", "/b"))

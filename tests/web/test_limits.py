@@ -118,7 +118,7 @@ def test_a_server_is_not_started_with_a_model_that_has_no_weights() -> None:
 
 def test_what_needs_meters_needs_a_calibration(server: Server, small_pair: dict[str, bytes]) -> None:
     pair = {side: small_pair[side] for side in ("left", "right")}
-    for wanted in ("ply", "depth", "depth_color"):
+    for wanted in ("ply", "depth", "depth_color", "camera"):
         assert_refused(server.match(pair, format=wanted), 422, "needs_calibration")
 
 

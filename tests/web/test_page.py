@@ -19,6 +19,7 @@ from aanet.io.images import decode_image, encode_image
 from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
+from helpers.calibrations import RAW, stereo_entries, storage
 from helpers.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
@@ -114,6 +115,47 @@ def test_upload_and_read_the_value_under_the_pointer(
     page.focus("#stage")
     page.keyboard.press("Shift+ArrowLeft")
     assert f"x {x - 10}, y {y} · {expected.disparity[y, x - 10]:.2f} px" in page.inner_text("#readout")
+
+
+def test_the_ruler_measures_between_two_clicks(
+    page: Page, files: dict[str, Path], expected: StereoResult
+) -> None:
+    match(page, files)
+    assert "Click two points" in page.inner_text("#ruler")
+    box = page.locator("#under").bounding_box()
+    assert box is not None
+
+    def click(x: int, y: int) -> None:
+        page.mouse.click(
+            box["x"] + box["width"] * (x + 0.5) / 200, box["y"] + box["height"] * (y + 0.5) / 120
+        )
+
+    click(150, 40)
+    assert page.inner_text("#ruler") == "From x 150, y 40 to …"
+    click(60, 90)
+    length = expected.distance((150, 40), (60, 90))
+    assert page.inner_text("#ruler") == f"From x 150, y 40 to x 60, y 90: {length}"
+    assert page.is_visible("#ruler-line")
+    ends = [page.get_attribute("#ruler-line line:last-child", name) for name in ("x1", "y1", "x2", "y2")]
+    assert ends == ["150.5", "40.5", "60.5", "90.5"]
+    page.focus("#stage")  # the keyboard begins anew, at the cursor
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowUp")
+    page.keyboard.press("Enter")
+    length = expected.distance((59, 90), (59, 60))
+    assert page.inner_text("#ruler") == f"From x 59, y 90 to x 59, y 60: {length}"
+    page.keyboard.press("Escape")
+    assert "Click two points" in page.inner_text("#ruler")
+    assert page.is_hidden("#ruler-line")
+
+
+def test_the_ruler_needs_a_calibration(page: Page, files: dict[str, Path]) -> None:
+    match(page, files, "left", "right")
+    assert page.inner_text("#ruler") == "Distances in meters need a calibration."
+    page.click("#under")
+    assert page.is_hidden("#ruler-line")
 
 
 def test_every_view_shows_what_was_computed(
@@ -230,6 +272,32 @@ def test_warnings_and_errors_are_seen(
     assert page.is_enabled("#go")
 
 
+def test_a_calibration_in_two_files_and_another_unit(
+    page: Page, files: dict[str, Path], tmp_path: Path
+) -> None:
+    """The message names what is on the page, and the options open; then the pair is matched."""
+    entries = stereo_entries(RAW, 1000.0)
+    intrinsics, extrinsics = tmp_path / "intrinsics.yml", tmp_path / "extrinsics.yml"
+    intrinsics.write_bytes(storage({key: entries.pop(key) for key in ("M1", "D1", "M2", "D2")}))
+    extrinsics.write_bytes(storage(entries))
+    for part, file in (("left", files["left"]), ("right", files["right"]), ("calib", intrinsics)):
+        page.set_input_files(f"#{part}", file)
+    page.click("#go")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "“Second file” in the calibration options" in page.inner_text("#error")
+    assert page.is_visible("#unit")
+    page.set_input_files("#calib_right", extrinsics)
+    page.click("#go")
+    until(page, lambda: "“Unit of length” in the calibration options" in page.inner_text("#error"))
+    page.select_option("#unit", "mm")
+    page.click("#go")
+    page.wait_for_selector("#shown:not([hidden])", timeout=30_000)
+    assert "baseline 11.0 cm" in page.inner_text("#facts")
+    page.click("#forget-calib")
+    assert page.input_value("#unit") == ""
+    assert "extrinsics.yml" not in page.inner_text("#calib-options")
+
+
 def test_a_server_that_does_not_answer_is_named_and_found_again(page: Page, files: dict[str, Path]) -> None:
     for part in ("left", "right"):
         page.set_input_files(f"#{part}", files[part])
@@ -309,7 +377,7 @@ def test_text_is_readable_in_both_themes_and_fits_a_phone(
         for view in ("disparity", "points"):
             page.check(f"[value={view}]", force=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        for selector in ("#status", "#readout", "header a", "#go", "#count", "#facts dt"):
+        for selector in ("#status", "#readout", "#ruler", "header a", "#go", "#count", "#facts dt"):
             assert contrast(page, selector) >= 4.5, selector
 
 

@@ -1,4 +1,4 @@
-"""Output to terminals, log files and pipes: progress bars, and characters that an encoding lacks."""
+"""Output to terminals, log files and pipes: progress bars, errors, and characters that an encoding lacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.status import Status
 
+from aanet.errors import AanetError, OptionError
+
 T = TypeVar("T")
+
+# What the command line calls the options that an error names.
+_OPTIONS = {
+    "calibration": "--calib FILE",
+    "check": "--check",
+    "second_file": "--calib-right FILE",
+    "unit": "--unit mm, cm or m",
+    "rectified": "--rectified",
+    "resized": "--resized",
+}
 
 _ERROR_HANDLER = "aanet.ascii"
 _ASCII = {"✓": "+", "✗": "-", "█": "#", "×": "x", "–": "-", "…": "...", "→": "->"}
@@ -32,6 +44,12 @@ def _substitute(error: UnicodeError) -> tuple[str, int]:
         raise error
     characters = error.object[error.start : error.end]
     return "".join(_ASCII.get(character, "?") for character in characters), error.end
+
+
+def sentence(error: AanetError) -> str:
+    """Return the message of an error in one line, with options as the command line spells them."""
+    message = error.worded(_OPTIONS) if isinstance(error, OptionError) else str(error)
+    return " ".join(message.split())
 
 
 def shows_progress() -> bool:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aanet.cli.benchmark import benchmark
-from aanet.cli.console import replace_unencodable_characters
+from aanet.cli.console import replace_unencodable_characters, sentence
 from aanet.cli.convert import convert
 from aanet.cli.data_check import check
 from aanet.cli.data_preview import preview
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         _run()
     except AanetError as error:
-        sys.exit(_fail(str(error)))
+        sys.exit(_fail(sentence(error)))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(_fail(f"{where}{(error.strerror or str(error)).lower()}."))

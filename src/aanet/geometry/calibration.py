@@ -1,4 +1,4 @@
-"""Read calibration files of KITTI, Middlebury, OpenCV and ROS, and our own JSON.
+"""Read calibration files of every supported format into a `Calibration`.
 
 The format is detected from the content of a file, not from its name.
 """
@@ -6,64 +6,66 @@ The format is detected from the content of a file, not from its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-import numpy as np
-
-from aanet.errors import InputError, ReadError
+from aanet.errors import InputError, OptionError, ReadError
 from aanet.geometry.camera import JSON_FORMAT, StereoCamera
-from aanet.geometry.opencv_storage import is_storage, read_storage
-from aanet.geometry.rectification import Calibration, Matrix, RawCalibration
+from aanet.geometry.formats import kalibr, rectified_pairs, ros, stereo_keys
+from aanet.geometry.formats.reading import Reading
+from aanet.geometry.key_values import Fields, is_storage, read_fields
+from aanet.geometry.rectification import Calibration, RawCalibration
 from aanet.io.files import MEGABYTE, read_bytes
-from aanet.io.headers import MAX_SIDE
 from aanet.io.images import PathLike
-from aanet.io.text import parse_json, parse_numbers
+from aanet.io.maps import decode_small_arrays
 
 MAX_CALIBRATION_BYTES = 10 * MEGABYTE
 
 _KNOWN = (
-    "KITTI (calib.txt, calib_cam_to_cam.txt), Middlebury (calib.txt), an OpenCV FileStorage (YAML, XML or "
-    "JSON), a pair of ROS camera_info files, or the JSON that StereoCamera.save writes"
+    "KITTI, Middlebury, OpenCV (YAML, XML, JSON), NPZ, a pair of ROS camera_info files, Kalibr's camchain, "
+    "or the JSON that StereoCamera.save writes"
 )
-# Common names for the results of cv2.stereoCalibrate.
-_OPENCV_NAMES = {
-    "left_matrix": ("M1", "K1", "cameraMatrix1", "camera_matrix_left", "left_camera_matrix"),
-    "right_matrix": ("M2", "K2", "cameraMatrix2", "camera_matrix_right", "right_camera_matrix"),
-    "left_distortion": ("D1", "distCoeffs1", "dist_coeffs_left", "left_distortion"),
-    "right_distortion": ("D2", "distCoeffs2", "dist_coeffs_right", "right_distortion"),
-    "rotation": ("R", "rotation"),
-    "translation": ("T", "translation"),
+_KITTI, _ROS, _KALIBR, _STEREO = (
+    *("the projection matrices of KITTI", "the camera_info of one ROS camera"),
+    *("a camchain of Kalibr", "the result of OpenCV's stereoCalibrate"),
+)
+_FORMATS = {
+    _KITTI: (rectified_pairs.recognizes_kitti, rectified_pairs.read_kitti),
+    _ROS: (ros.recognizes, ros.read),
+    _KALIBR: (kalibr.recognizes, kalibr.read),
+    _STEREO: (stereo_keys.recognizes, stereo_keys.read),
 }
-_OPENCV_SIDES = (("image_width", "image_height"), ("width", "height"))
-_OPENCV_SIZES = ("imageSize", "image_size", "size")
-_OPENCV_KEYS = {
-    *("P1", "P2"),
-    *(key for keys in (*_OPENCV_NAMES.values(), *_OPENCV_SIDES, _OPENCV_SIZES) for key in keys),
-}
+_MIDDLEBURY = re.compile(r"^[ \t]*cam0[ \t]*=", re.MULTILINE)
+_OWN_JSON = re.compile(rf'"format"\s*:\s*"{JSON_FORMAT}"')
 
 
 def load_calibration(
     path: PathLike,
     right_path: PathLike | None = None,
     *,
-    size: tuple[int, int] | None = None,
-    meters_per_unit: float = 1.0,
+    unit: str | None = None,
+    rectified: bool = False,
+    resized: bool = False,
 ) -> Calibration:
-    """Read a calibration file of any supported format.
+    """Read a calibration file of any supported format; `docs/calibration.md` lists the keys that are read.
+
+    A file that does not state the size of the images takes it from the images, in a matcher and in
+    `Calibration.rectify`; `Calibration.for_size` sets it.
 
     Args:
         path: The file; for ROS that of the left camera, for OpenCV possibly the intrinsics only.
         right_path: The file of the right camera (ROS), or the extrinsics (OpenCV).
-        size: Width and height of the images, for OpenCV files that do not state it; a matcher takes it from
-            the images.
-        meters_per_unit: Length unit of an OpenCV calibration, which is that of the chessboard's squares.
+        unit: Unit of the lengths, "mm", "cm" or "m", which is that of the squares of the chessboard; meters
+            if it is not given, unless the cameras would then be more than 2 m apart.
+        rectified: Whether the images are already rectified, if the file describes raw and rectified images.
+        resized: Whether the images may have been resized (not cropped) since the calibration, which is then
+            scaled to their size.
     """
     return parse_calibration(
         read_bytes(path, "a calibration file", MAX_CALIBRATION_BYTES),
         None if right_path is None else read_bytes(right_path, "a calibration file", MAX_CALIBRATION_BYTES),
         names=(str(path), str(right_path)),
-        size=size,
-        meters_per_unit=meters_per_unit,
+        unit=unit,
+        rectified=rectified,
+        resized=resized,
     )
 
 
@@ -71,190 +73,78 @@ def parse_calibration(
     content: bytes | str,
     right_content: bytes | str | None = None,
     *,
-    names: tuple[str, str] = ("The calibration", "The right calibration"),
-    size: tuple[int, int] | None = None,
-    meters_per_unit: float = 1.0,
+    names: tuple[str, str] = ("The calibration", "The second calibration file"),
+    unit: str | None = None,
+    rectified: bool = False,
+    resized: bool = False,
 ) -> Calibration:
     """Parse the content of calibration files, as `load_calibration` does; messages call them `names`."""
-    if not 1e-9 <= meters_per_unit <= 1e6:
-        raise InputError(f"The unit of a calibration must be a positive number; got {meters_per_unit}.")
-    text, name = _as_text(content), names[0]
-    right = None if right_content is None else _as_text(right_content)
-    if is_storage(text):
-        fields = read_storage(text, name, _OPENCV_KEYS)
-        if right is not None:
-            fields |= read_storage(right, names[1], _OPENCV_KEYS)
-        return Calibration(_from_opencv(fields, name, size, meters_per_unit))
-    if meters_per_unit != 1:
-        raise InputError(
-            f"The length unit of {name} is fixed by its format; one can be given for OpenCV files only."
-        )
-    if re.search(r"^[ \t]*(projection_matrix|P):", text, re.MULTILINE):
-        if right is None:
-            raise InputError(f"{name} is a ROS camera_info of one camera; give the other camera's file too.")
-        return Calibration(_from_ros(text, right, *names))
-    if right is not None:
-        raise InputError(f"{name} describes both cameras; a second calibration file is not expected.")
-    if text.lstrip().startswith("{"):
-        return Calibration(_from_json(text, name))
-    if re.search(r"^cam0[ \t]*=", text, re.MULTILINE):
-        return Calibration(_from_middlebury(text, name))
-    if re.search(r"^P(_rect_0)?\d:", text, re.MULTILINE):
-        return Calibration(_from_kitti(text, name))
-    raise ReadError(f"{name} is not a supported calibration file; expected {_KNOWN}.")
+    contents = [content] if right_content is None else [content, right_content]
+    reading = Reading(unit, rectified)
+    source = _of_both_cameras(contents, names, reading) or _of_keys(contents, names, reading)
+    return Calibration(source, resized=resized)
 
 
-def _from_json(text: str, name: str) -> StereoCamera:
-    content = parse_json(text, name)
-    if content.pop("format", None) != JSON_FORMAT:
-        raise ReadError(f'{name} is JSON, but not a camera: expected "format": "{JSON_FORMAT}".')
-    needed, optional = ("fx", "cx", "cy", "baseline_m"), ("width", "height", "cx_right", "fy")
-    numbers = [
-        key
-        for key, value in content.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-    absent = [key for key, value in content.items() if value is None and key in optional]
-    if not set(needed) <= set(numbers) or not set(content) == {*numbers, *absent} <= {*needed, *optional}:
-        raise ReadError(
-            f"{name}: expected the numbers {', '.join(needed)}, and optionally {', '.join(optional)}; "
-            f"got {', '.join(_printable(key) for key in content)}."
-        )
-    return StereoCamera(**content)
+def _of_both_cameras(
+    contents: list[bytes | str], names: tuple[str, str], reading: Reading
+) -> StereoCamera | None:
+    """The camera of a file in our JSON or Middlebury's format; None for other files."""
+    for content, name in zip(contents, names, strict=False):
+        text = "" if _is_archive(content) else _as_text(content)
+        for recognized, read in (
+            (_OWN_JSON, rectified_pairs.read_json),
+            (_MIDDLEBURY, rectified_pairs.read_middlebury),
+        ):
+            if recognized.search(text):
+                _require_alone(contents, name, reading)
+                return read(text, name)
+    return None
 
 
-def _from_kitti(text: str, name: str) -> StereoCamera:
-    """The color cameras of KITTI: P_rect_02 and P_rect_03 (raw, 2015), or P2 and P3 (odometry, object)."""
-    lines = _fields(text, ":")
-    prefix = "P_rect_0" if "P_rect_02" in lines else "P"
-    pair = [lines.get(f"{prefix}{number}", "") for number in (2, 3)]
-    projections = [parse_numbers(line) for line in pair]
-    if any(len(values) != 12 for values in projections):
-        raise ReadError(f"{name}: expected twelve numbers in {prefix}2 and in {prefix}3.")
-    width: int | None = None
-    height: int | None = None
-    if "S_rect_02" in lines:
-        size = [_whole(value, name) for value in parse_numbers(lines["S_rect_02"])]
-        if len(size) != 2:
-            raise ReadError(f"{name}: expected the width and the height of the images in S_rect_02.")
-        width, height = size
-    left, right = (np.array(values).reshape(3, 4) for values in projections)
-    return StereoCamera.from_projections(left, right, width, height)
-
-
-def _from_middlebury(text: str, name: str) -> StereoCamera:
-    """Middlebury 2014 and 2021: cam0=[f 0 cx; 0 f cy; 0 0 1], doffs in pixels, baseline in millimeters."""
-    fields = _fields(text, "=")
-    wanted = ("cam0", "doffs", "baseline", "width", "height")
-    numbers = {key: parse_numbers(fields.get(key, "")) for key in wanted}
-    if [len(numbers[key]) for key in wanted] != [9, 1, 1, 1, 1]:
-        raise ReadError(f"{name}: expected Middlebury's cam0 (3×3), doffs, baseline, width and height.")
-    matrix = np.array(numbers["cam0"]).reshape(3, 3)
-    return StereoCamera(
-        fx=float(matrix[0, 0]),
-        fy=float(matrix[1, 1]),
-        cx=float(matrix[0, 2]),
-        cy=float(matrix[1, 2]),
-        cx_right=float(matrix[0, 2]) + numbers["doffs"][0],
-        baseline_m=numbers["baseline"][0] / 1000,
-        width=_whole(numbers["width"][0], name),
-        height=_whole(numbers["height"][0], name),
-    )
-
-
-def _from_ros(left: str, right: str, left_name: str, right_name: str) -> StereoCamera:
-    """Two camera_info files, whose projection matrices are those of the rectified images."""
-    projections = []
-    for text, name in ((left, left_name), (right, right_name)):
-        block = re.search(r"^(?:projection_matrix|P):(.*?)(?=^[A-Za-z]|\Z)", text, re.MULTILINE | re.DOTALL)
-        values = parse_numbers(block[1].split("data:")[-1]) if block else []
-        if len(values) != 12:
-            raise ReadError(f"{name}: expected a ROS camera_info with twelve numbers in projection_matrix.")
-        projections.append(np.array(values).reshape(3, 4))
-    fields = _fields(left, ":")
-    sides: list[int | None] = []
-    for side in ("width", "height"):
-        stated = fields.get(f"image_{side}", fields.get(side))
-        values = [] if stated is None else parse_numbers(stated.partition("#")[0])
-        sides.append(None if stated is None else _whole(values[0] if len(values) == 1 else 0, left_name))
-    width, height = sides
-    return StereoCamera.from_projections(projections[0], projections[1], width, height)
-
-
-def _from_opencv(
-    fields: Mapping[str, Matrix], name: str, size: tuple[int, int] | None, meters_per_unit: float
+def _of_keys(
+    contents: list[bytes | str], names: tuple[str, str], reading: Reading
 ) -> StereoCamera | RawCalibration:
-    found = {
-        part: next((fields[key] for key in keys if key in fields), None)
-        for part, keys in _OPENCV_NAMES.items()
-    }
-    width, height = size or _opencv_size(fields, name)
-    missing = [_OPENCV_NAMES[part][0] for part, value in found.items() if value is None]
-    if not missing:
-        values = {part: value for part, value in found.items() if value is not None}
-        return _raw(values, name, meters_per_unit, width, height)
-    if "P1" in fields and "P2" in fields:
-        left, right = (fields[key] for key in ("P1", "P2"))
-        if left.shape != (3, 4) or right.shape != (3, 4):
-            raise ReadError(f"{name}: expected 3×4 projection matrices in P1 and P2.")
-        left[0, 3], right[0, 3] = left[0, 3] * meters_per_unit, right[0, 3] * meters_per_unit
-        return StereoCamera.from_projections(left, right, width, height)
-    raise ReadError(f"{name}: expected the results of cv2.stereoCalibrate; {', '.join(missing)} is missing.")
+    files = [_fields(content, name) for content, name in zip(contents, names, strict=False)]
+    meanings = [
+        what for what, (recognizes, _) in _FORMATS.items() if any(recognizes(fields) for fields in files)
+    ]
+    if len(meanings) > 1:
+        problem = f"{files[0].name} may be {' or '.join(meanings)}"
+        raise ReadError(f"{problem}; keep the keys of one of them only.")
+    if not meanings and not all(_is_archive(each) or is_storage(_as_text(each)) for each in contents):
+        raise _unsupported(files[0].name)
+    (meaning,) = meanings or [_STEREO]
+    if meaning in (_KITTI, _KALIBR):
+        _require_alone(contents, files[0].name, Reading() if meaning == _KALIBR else reading)
+    return _FORMATS[meaning][1](files, reading)
 
 
-def _raw(
-    values: Mapping[str, Matrix], name: str, meters_per_unit: float, width: int | None, height: int | None
-) -> RawCalibration:
-    for part, entries in (("left_matrix", 9), ("right_matrix", 9), ("rotation", 9), ("translation", 3)):
-        if values[part].size != entries:
-            raise ReadError(f"{name}: expected {entries} numbers in {_OPENCV_NAMES[part][0]}.")
-    translation = values["translation"].reshape(3, 1) * meters_per_unit
-    if np.linalg.norm(translation) > 10:
-        raise InputError(
-            f"{name}: the baseline would be {np.linalg.norm(translation):.4g} m; if the file is in "
-            "millimeters, set the unit to 0.001 meters (meters_per_unit=0.001, or --meters-per-unit 0.001)."
-        )
-    return RawCalibration(
-        left_matrix=values["left_matrix"].reshape(3, 3),
-        right_matrix=values["right_matrix"].reshape(3, 3),
-        left_distortion=values["left_distortion"].reshape(-1, 1),
-        right_distortion=values["right_distortion"].reshape(-1, 1),
-        rotation=values["rotation"].reshape(3, 3),
-        translation=translation,
-        width=width,
-        height=height,
-    )
+def _fields(content: bytes | str, name: str) -> Fields:
+    """The keys and values of a file of any syntax."""
+    if isinstance(content, bytes) and _is_archive(content):
+        return Fields(name, decode_small_arrays(content, name))
+    text = _as_text(content)
+    try:
+        return read_fields(text, name)
+    except ReadError as error:
+        if is_storage(text) or text.lstrip().startswith("{"):
+            raise
+        raise _unsupported(name) from error
 
 
-def _opencv_size(fields: Mapping[str, Matrix], name: str) -> tuple[int | None, int | None]:
-    for sides in _OPENCV_SIDES:
-        if all(side in fields and fields[side].size == 1 for side in sides):
-            width, height = (_whole(fields[side].item(), name) for side in sides)
-            return width, height
-    for key in _OPENCV_SIZES:
-        if key in fields and fields[key].size == 2:
-            width, height = (_whole(value, name) for value in fields[key].ravel().tolist())
-            return width, height
-    return None, None
+def _require_alone(contents: list[bytes | str], name: str, reading: Reading) -> None:
+    if reading.unit is not None:
+        raise InputError(f"The unit of length of {name} is fixed by its format; do not give one.")
+    if len(contents) > 1:
+        raise OptionError(f"{name} describes both cameras", "do not give a second file, {second_file}")
 
 
-def _fields(text: str, separator: str) -> dict[str, str]:
-    """The fields of lines such as "key: value"."""
-    parts = (line.partition(separator) for line in text.splitlines())
-    return {key.rstrip(): value.strip() for key, found, value in parts if found}
+def _unsupported(name: str) -> ReadError:
+    return ReadError(f"{name} is not a supported calibration file; expected {_KNOWN}.")
 
 
-def _whole(value: float, name: str) -> int:
-    """A side of the images in pixels."""
-    if not 1 <= value <= MAX_SIDE or value != int(value):
-        raise ReadError(
-            f"{name}: expected a width and a height of 1 to {MAX_SIDE} whole pixels; got {value:g}."
-        )
-    return int(value)
-
-
-def _printable(text: str) -> str:
-    return text[:30].encode("ascii", "backslashreplace").decode()
+def _is_archive(content: bytes | str) -> bool:
+    return isinstance(content, bytes) and content.startswith(b"PK")
 
 
 def _as_text(content: bytes | str) -> str:

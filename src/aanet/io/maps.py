@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ _NPY_FIELDS = (
     r"'fortran_order': ?(True|False)",
     r"'shape': ?\(([\d ,L]{0,60})\)",
 )
+_NUMBERS = r"[<>|=]?(?:[iu][1248]|f[248])"
+_SMALL_ARRAYS, _SMALL_BYTES = 200, 20_000  # number of arrays, and size of each, for `decode_small_arrays`
 # What zipfile raises for damaged archives, other compressions and passwords.
 _ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError),
@@ -89,21 +92,59 @@ def decode_numpy(data: bytes, name: str, key: str) -> AnyImage:
 
 def _decode_npy(data: bytes, name: str) -> AnyImage:
     """Decode an NPY file without NumPy's reader, which evaluates the header and allocates what it states."""
+    return _values(data, name, _parse_map_header(data, name))
+
+
+def decode_small_arrays(data: bytes, name: str) -> dict[str, NDArray[np.float64] | str]:
+    """Decode the arrays of numbers, and the strings, of an NPZ file that are small, such as matrices.
+
+    What is large or has another type is "?", which is no number.
+    """
+    arrays: dict[str, NDArray[np.float64] | str] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for member in archive.namelist()[:_SMALL_ARRAYS]:
+                with archive.open(member) as file:
+                    arrays[member.removesuffix(".npy")] = _decode_small(file.read(_SMALL_BYTES + 1), name)
+    except ReadError:
+        raise
+    except (*_ZIP_ERRORS, MemoryError) as error:
+        raise ReadError(f"{name} is damaged or not a NumPy file.") from error
+    return arrays
+
+
+def _decode_small(data: bytes, name: str) -> NDArray[np.float64] | str:
+    if len(data) > _SMALL_BYTES:
+        return "?"
     header = _parse_header(data, name)
-    count, kind = header.sides[0] * header.sides[1], header.kind
-    wanted, got = count * kind.itemsize, max(0, len(data) - header.end)
-    if got < wanted:
-        raise ReadError(f"{name} is truncated: its array has {wanted} bytes, and the file {got} of them.")
-    return np.frombuffer(data, kind, count, header.end).reshape(header.sides, order=header.order)
+    if re.fullmatch(r"[<>|=]?U\d{1,3}", header.kind) and not header.sides:
+        return str(_values(data, name, header)[()])
+    if not re.fullmatch(_NUMBERS, header.kind) or max(header.sides, default=0) > _SMALL_BYTES:
+        return "?"
+    return _values(data, name, header).astype(np.float64)
 
 
 class _Header(NamedTuple):
     """The header of an NPY file."""
 
-    kind: np.dtype[Any]
+    kind: str  # as in `np.dtype(kind)`
     order: Literal["C", "F"]
     sides: tuple[int, ...]
     end: int  # where the values start
+
+    @property
+    def bytes(self) -> int:
+        """The size of the values."""
+        return math.prod(self.sides) * np.dtype(self.kind).itemsize
+
+
+def _parse_map_header(data: bytes, name: str) -> _Header:
+    """Parse the header of a map [H, W] of numbers."""
+    header = _parse_header(data, name)
+    if not re.fullmatch(_NUMBERS, header.kind):
+        raise ReadError(f"{name} holds values of type {header.kind!r}; expected numbers.")
+    one_map_shape(header.sides, name)
+    return header
 
 
 def _parse_header(data: bytes, name: str) -> _Header:
@@ -116,17 +157,24 @@ def _parse_header(data: bytes, name: str) -> _Header:
     kind, order, shape = (match[1] if match else "" for match in found)
     if not kind or not order:
         raise ReadError(f"{name} is damaged or not a NumPy file: its header is not that of an array.")
-    if not re.fullmatch(r"[<>|=]?(?:[iu][1248]|f[248])", kind):
-        raise ReadError(f"{name} holds values of type {kind!r}; expected numbers.")
     sides = tuple(int(side) for side in re.findall(r"\d+", shape))
-    one_map_shape(sides, name)
-    return _Header(np.dtype(kind), "F" if order == "True" else "C", sides, end)
+    return _Header(kind, "F" if order == "True" else "C", sides, end)
+
+
+def _values(data: bytes, name: str, header: _Header) -> AnyImage:
+    got = max(0, len(data) - header.end)
+    if got < header.bytes:
+        raise ReadError(
+            f"{name} is truncated: its array has {header.bytes} bytes, and the file {got} of them."
+        )
+    values = np.frombuffer(data, np.dtype(header.kind), math.prod(header.sides), header.end)
+    return values.reshape(header.sides, order=header.order)
 
 
 def _announced(start: bytes, name: str) -> int:
     """Return the size of an NPY file in an archive, from its start: more is not decompressed."""
-    header = _parse_header(start, name)
-    size = header.end + header.sides[0] * header.sides[1] * header.kind.itemsize
+    header = _parse_map_header(start, name)
+    size = header.end + header.bytes
     if size > MAX_PIXEL_BYTES:
         most = MAX_PIXEL_BYTES // MEGABYTE
         raise ReadError(f"{name} is too large: its array may have at most {most} MB.")

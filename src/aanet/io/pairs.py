@@ -1,4 +1,4 @@
-"""Find pairs: two files, folders, patterns, a CSV file, two videos, or one side-by-side image or video."""
+"""Find pairs: files, folders, patterns, a CSV file, or frames of videos, cameras, streams and recordings."""
 
 from __future__ import annotations
 
@@ -10,20 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import cv2
-import numpy as np
-
-from aanet.errors import InputError, ReadError
+from aanet.errors import InputError
+from aanet.io.bags import DEFAULT_TOLERANCE_S, StereoBag, is_recording
+from aanet.io.frames import StereoFrame, StereoVideo, frame_source_kind
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
+from aanet.io.sides import SIDES, without_side
 from aanet.io.tables import read_table
-
-VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
-
-# Words in the names of files and folders that mark the left and the right side.
-_SIDES = (
-    *(("left", "right"), ("image_2", "image_3"), ("image_02", "image_03")),
-    *(("im0", "im1"), ("view1", "view5"), ("cam0", "cam1"), ("l", "r")),
-)
 
 
 @dataclass(frozen=True)
@@ -32,6 +24,7 @@ class Pair:
 
     name: str  # the beginning of the names of its output files; may contain "/"
     load: Callable[[], tuple[AnyImage, AnyImage]] = field(repr=False)
+    time: float | None = None  # of a frame, in seconds since the beginning; the time stamp of a recording
 
 
 @dataclass
@@ -41,21 +34,51 @@ class Pairs:
     pairs: Callable[[], Iterator[Pair]]
     total: int | None  # None for a video that does not state its length
     unmatched: list[str] = field(default_factory=list)  # files of one side without a partner
+    name: str = "pairs"  # of a file with the results of all pairs
+    video: StereoVideo | StereoBag | None = None  # the pairs are frames of it
 
     def __iter__(self) -> Iterator[Pair]:
         return self.pairs()
 
+    def sample(self, count: int) -> Iterator[tuple[AnyImage, AnyImage]]:
+        """Images of up to `count` pairs, evenly distributed; of a camera only the first frame."""
+        if isinstance(self.video, StereoBag):
+            yield from (frame.load() for frame in self.video.sample(count))
+            return
+        if self.video is not None:
+            yield from ((frame.left, frame.right) for frame in self.video.sample(count))
+            return
+        pairs = list(self)
+        for index in range(min(count, len(pairs))):
+            yield pairs[(2 * index + 1) * len(pairs) // (2 * min(count, len(pairs)))].load()
 
-def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | None = None) -> Pairs:
+
+def find_pairs(
+    left: str | os.PathLike[str],
+    right: str | os.PathLike[str] | None = None,
+    *,
+    topics: tuple[str, str] | None = None,
+    tolerance: float = DEFAULT_TOLERANCE_S,
+) -> Pairs:
     """Find the pairs that the one or two arguments of `aanet predict` mean.
 
     Args:
-        left: A left image, folder, pattern such as `scene/*_left.png`, or video.  Without `right`: a CSV file
-            with the columns left and right, a folder that holds both sides, or a side-by-side image or video.
+        left: A left image, folder, pattern such as `scene/*_left.png`, or what `StereoVideo` takes for a
+            video, camera or stream.  Without `right`: a CSV file with the columns left and right, a folder
+            that holds both sides, an image, video, camera or stream with both views side by side, or a ROS
+            recording.
         right: The same for the right side.
+        topics: The image topics of a recording; found by their names if they are not given.
+        tolerance: The largest difference between the time stamps of a pair of a recording, in seconds.
     """
     first, second = os.fspath(left), None if right is None else os.fspath(right)
     kinds = [_kind(source) for source in (first, second) if source is not None]
+    if _RECORDING in kinds:
+        if second is not None:
+            raise InputError(f"A ROS recording holds both sides; give only one of {first} and {second}.")
+        return _from_recording(StereoBag(first, topics, tolerance))
+    if topics is not None:
+        raise InputError(f"Topics can be named for a ROS recording only; {first} is {kinds[0]}.")
     if second is not None:
         if kinds[0] != kinds[1]:
             raise InputError(f"{first} is {kinds[0]}, but {second} is {kinds[1]}; both must be of one kind.")
@@ -66,14 +89,16 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
 
 
 def _kind(source: str) -> str:
-    path, suffix = Path(source), Path(source).suffix.lower()
+    path, frames = Path(source), frame_source_kind(source)
+    if frames is None and is_recording(path):
+        return _RECORDING
     if path.is_dir():
         return "a folder"
-    if not path.exists() and glob.has_magic(source):
+    if frames is None and not path.exists() and glob.has_magic(source):
         return "a pattern"
-    if suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         return "a CSV file"
-    return "a video" if suffix in VIDEO_SUFFIXES else "an image"
+    return frames or "an image"
 
 
 def _from_images(left: str, right: str) -> Pairs:
@@ -115,11 +140,11 @@ def _from_folder(folder: str) -> Pairs:
     images = {file.relative_to(root): file for file in sorted(root.rglob("*")) if _is_image(file)}
     # Half-written files are in hidden folders.
     images = {n: file for n, file in images.items() if not any(part.startswith(".") for part in n.parts)}
-    for names in _SIDES:
+    for names in SIDES:
         sides: list[dict[str, Path]] = [{}, {}]
         for name, file in images.items():
             for side, found in zip(names, sides, strict=True):
-                if (common := _without_side(name, side)) is not None:
+                if (common := without_side(name.with_suffix("").as_posix(), side)) is not None:
                     found[common] = file
         if sides[0].keys() & sides[1].keys():
             return _match_names(sides[0], sides[1], f"the images of {folder}")
@@ -127,21 +152,12 @@ def _from_folder(folder: str) -> Pairs:
     raise InputError(f"{folder} has no pairs among its {len(images)} images; expected {expected}.")
 
 
-def _without_side(path: Path, side: str) -> str | None:
-    """The path with the word `side` replaced by a space; None unless it occurs as a separate word."""
-    # left01 contains the word left, but image_20 does not contain image_2.
-    end = "[A-Za-z]" if side[-1].isalpha() else "[A-Za-z0-9]"
-    word = re.compile(rf"(?<![A-Za-z]){side}(?!{end})", re.IGNORECASE)
-    stem = path.with_suffix("").as_posix()
-    return word.sub(" ", stem) if word.search(stem) else None
-
-
 def _images_in(folder: Path) -> dict[str, Path]:
     """The images of a folder, by their names without suffix and side."""
     found = {}
     for file in sorted(folder.iterdir()):
         if _is_image(file):
-            blanks = [_without_side(Path(file.name), side) for names in _SIDES for side in names]
+            blanks = [without_side(file.stem, side) for names in SIDES for side in names]
             found[next((blank for blank in blanks if blank is not None), file.stem)] = file
     if not found:
         raise InputError(f"{folder} has no images.")
@@ -199,20 +215,22 @@ def _names(files: list[Path]) -> list[str]:
     return names
 
 
-def _from_videos(left: str, right: str) -> Pairs:
-    totals = [_frame_count(video) for video in (left, right)]
+def _from_frames(left: str, right: str | None = None) -> Pairs:
+    video = StereoVideo(left, right)
 
-    def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        return zip(_frames(left), _frames(right), strict=False)  # ends with the shorter video
+    def named() -> Iterator[Pair]:
+        for index, frame in enumerate(video):
+            yield Pair(f"frame_{index:06d}", partial(_unchanged, frame), frame.time)
 
-    return _of_frames(frames, None if None in totals else min(total for total in totals if total is not None))
+    return Pairs(named, video.total, name=video.name, video=video)
 
 
-def _from_wide_video(video: str) -> Pairs:
-    def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        return map(_halves, _frames(video))
+def _from_recording(bag: StereoBag) -> Pairs:
+    def named() -> Iterator[Pair]:
+        for frame in bag:
+            yield Pair(frame.name, frame.load, frame.stamp_ns / 1e9)
 
-    return _of_frames(frames, _frame_count(video))
+    return Pairs(named, bag.total, bag.unmatched, bag.name, bag)
 
 
 def _from_wide_image(path: str) -> Pairs:
@@ -231,56 +249,21 @@ def _halves(image: AnyImage) -> tuple[AnyImage, AnyImage]:
     return image[:, :half], image[:, half : 2 * half]
 
 
-def _of_frames(frames: Callable[[], Iterator[tuple[AnyImage, AnyImage]]], total: int | None) -> Pairs:
-    def named() -> Iterator[Pair]:
-        for index, pair in enumerate(frames()):
-            yield Pair(f"frame_{index:06d}", partial(_unchanged, pair))
-
-    return Pairs(named, total)
+def _unchanged(frame: StereoFrame) -> tuple[AnyImage, AnyImage]:
+    return frame.left, frame.right
 
 
-def _unchanged(pair: tuple[AnyImage, AnyImage]) -> tuple[AnyImage, AnyImage]:
-    return pair
-
-
-def _frame_count(video: str) -> int | None:
-    capture = _open_video(video)
-    count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
-    capture.release()
-    return count if count > 0 else None
-
-
-def _frames(video: str) -> Iterator[AnyImage]:
-    capture = _open_video(video)
-    try:
-        while True:
-            more, frame = capture.read()
-            if not more:
-                return
-            yield np.ascontiguousarray(frame[:, :, ::-1])
-    finally:
-        capture.release()
-
-
-def _open_video(video: str) -> cv2.VideoCapture:
-    if not Path(video).is_file():
-        raise ReadError(f"{video} does not exist; expected a video.")
-    capture = cv2.VideoCapture(video)
-    if not capture.isOpened():
-        raise ReadError(f"{video} is damaged, or OpenCV cannot decode its format.")
-    return capture
-
-
+_RECORDING = "a ROS recording"
 _BOTH: dict[str, Callable[[str, str], Pairs]] = {
     "an image": _from_images,
     "a folder": _from_folders,
     "a pattern": _from_patterns,
-    "a video": _from_videos,
+    **dict.fromkeys(("a video", "a camera", "a stream"), _from_frames),
     "a CSV file": _from_two_tables,
 }
 _ALONE: dict[str, Callable[[str], Pairs]] = {
     "a CSV file": _from_table,
     "a folder": _from_folder,
-    "a video": _from_wide_video,
+    **dict.fromkeys(("a video", "a camera", "a stream"), _from_frames),
     "an image": _from_wide_image,
 }

@@ -65,6 +65,7 @@ class Status(BaseModel):
     status: str = Field(examples=["ok"])
 
 
+_CALIBRATION_TYPES = "text/plain, application/json, application/xml, application/yaml, application/zip"
 _BINARY = {"type": "string", "format": "binary"}
 
 REQUEST_BODY: dict[str, Any] = {
@@ -86,15 +87,20 @@ REQUEST_BODY: dict[str, Any] = {
                     },
                     "calib": {
                         **_BINARY,
-                        "description": "A calibration, for depth in meters: KITTI, Middlebury, an OpenCV "
-                        "FileStorage (raw pairs are rectified) or aanet's JSON.",
+                        "description": "A calibration, for depth in meters: KITTI, Middlebury, OpenCV, NPZ, "
+                        "ROS, Kalibr or aanet's JSON; raw pairs are rectified.",
+                    },
+                    "calib_right": {
+                        **_BINARY,
+                        "description": "That of the right camera (ROS), or the extrinsics (OpenCV).",
                     },
                 },
             },
             "encoding": {
                 "left": {"contentType": "image/png, image/jpeg, image/tiff, image/webp, image/bmp"},
                 "right": {"contentType": "image/png, image/jpeg, image/tiff, image/webp, image/bmp"},
-                "calib": {"contentType": "text/plain, application/json, application/xml, application/yaml"},
+                "calib": {"contentType": _CALIBRATION_TYPES},
+                "calib_right": {"contentType": _CALIBRATION_TYPES},
             },
         }
     },

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from aanet.errors import AanetError, MissingExtraError, WriteError
+from aanet.errors import AanetError, MissingExtraError, OptionError, WriteError
 
 if TYPE_CHECKING:  # child processes raise these errors without the framework
     from fastapi import FastAPI, Request
@@ -18,7 +18,15 @@ log = logging.getLogger("aanet.web")
 
 LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 MAX_RETRY_AFTER = 60  # seconds
-
+# What the HTTP API calls the options that an error names; the page replaces these words by its own (api.js).
+_OPTIONS = {
+    "calibration": "the part calib",
+    "check": "check=true",
+    "second_file": "the part calib_right",
+    "unit": "unit=mm, cm or m",
+    "rectified": "rectified=true",
+    "resized": "resized=true",
+}
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -70,7 +78,7 @@ def refused(code: str, error: AanetError) -> ServiceError:
     if isinstance(error, MissingExtraError | WriteError):
         log.error("the server is not set up correctly", exc_info=error)
         return internal()
-    return unusable(code, str(error))
+    return unusable(code, error.worded(_OPTIONS) if isinstance(error, OptionError) else str(error))
 
 
 def add_error_handlers(app: FastAPI) -> None:

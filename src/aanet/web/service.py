@@ -20,7 +20,7 @@ from aanet.web.metrics import DISCONNECTED, Metrics
 from aanet.web.models import Catalog, ServedModel
 from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
-from aanet.web.uploads import PARTS, UploadedPair, read_pair, require_side
+from aanet.web.uploads import PARTS, CalibrationOptions, UploadedPair, read_pair, require_side
 from aanet.web.workers import Slot
 
 
@@ -63,7 +63,7 @@ class Service:
         try:
             with ExitStack() as held:
                 slot = held.enter_context(model.worker.slot(model.retry_after))
-                pair = await self._upload(request, deadline)
+                pair = await self._upload(request, deadline, match_request.calibration)
                 self._check_limits(pair, match_request)
                 work = partial(model.match, pair, match_request, deadline, time.perf_counter())
                 matched = await self._wait(request, slot, work, deadline, model)
@@ -74,12 +74,14 @@ class Service:
             # Never delivered, because the connection is closed.
             raise ServiceError(DISCONNECTED, "disconnected", "The client disconnected.") from None
 
-    async def _upload(self, request: Request, deadline: float) -> UploadedPair:
+    async def _upload(
+        self, request: Request, deadline: float, calibration: CalibrationOptions
+    ) -> UploadedPair:
         remaining = deadline - asyncio.get_running_loop().time()
 
         async def read() -> UploadedPair:
             parts = await read_form(request, PARTS)
-            check = partial(read_pair, parts, self.settings.max_pixels)
+            check = partial(read_pair, parts, self.settings.max_pixels, calibration)
             return await asyncio.get_running_loop().run_in_executor(self._reader, check)
 
         upload = asyncio.create_task(read())

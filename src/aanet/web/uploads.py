@@ -15,11 +15,20 @@ from aanet.io.images import AnyImage, decode_image
 from aanet.web.errors import ServiceError, refused, unusable
 
 IMAGE_KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "PPM")
-PARTS = ("left", "right", "calib")
+PARTS = ("left", "right", "calib", "calib_right")
 MAX_SIDE = 16_384  # pixels; some buffers of the matchers grow with the width alone
 MAX_CALIBRATION_BYTES = 256_000
 _MAX_HEADER_BYTES = 1_000_000  # that are read to find the size of an image
 _MAX_HEADER_READS = 10_000  # a chunk of a PNG takes three, a segment of a JPEG two or three
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """The query parameters about the calibration; `aanet.load_calibration` describes them."""
+
+    unit: str | None = None
+    rectified: bool = False
+    resized: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,9 @@ class UploadedPair:
         return left, right
 
 
-def read_pair(parts: dict[str, bytes], max_pixels: int) -> UploadedPair:
+def read_pair(
+    parts: dict[str, bytes], max_pixels: int, options: CalibrationOptions | None = None
+) -> UploadedPair:
     """Check the parts of a form; takes too long for the event loop if a file is hostile."""
     missing = [name for name in ("left", "right") if not parts.get(name)]
     if missing:
@@ -58,7 +69,7 @@ def read_pair(parts: dict[str, bytes], max_pixels: int) -> UploadedPair:
             f"The left image has {size[0]}×{size[1]} pixels and the right {other[0]}×{other[1]}; both images "
             "of a rectified pair must have the same size.",
         )
-    calibration = read_calibration(parts["calib"], size) if parts.get("calib") else None
+    calibration = read_calibration(parts, size, options or CalibrationOptions())
     return UploadedPair(parts["left"], parts["right"], *size, calibration)
 
 
@@ -117,13 +128,21 @@ def _too_large(side: str, max_pixels: int) -> ServiceError:
     return ServiceError(413, "too_many_pixels", message)
 
 
-def read_calibration(data: bytes, size: tuple[int, int]) -> Calibration:
+def read_calibration(
+    parts: dict[str, bytes], size: tuple[int, int], options: CalibrationOptions
+) -> Calibration | None:
     """Parse a calibration in any format of `load_calibration`, for images of this width and height."""
-    if len(data) > MAX_CALIBRATION_BYTES:
+    files = [parts[name] for name in ("calib", "calib_right") if parts.get(name)]
+    if not parts.get("calib"):
+        if files or options != CalibrationOptions():
+            message = "calib_right, unit, rectified and resized need a calibration (the part calib)."
+            raise unusable("needs_calibration", message)
+        return None
+    if max(map(len, files)) > MAX_CALIBRATION_BYTES:
         limit = f"{MAX_CALIBRATION_BYTES // 1000} kB"
         raise ServiceError(413, "calibration_too_large", f"A calibration must not exceed {limit}.")
     try:
-        return parse_calibration(data).for_size(*size)
+        return parse_calibration(*files, **vars(options)).for_size(*size)
     except AanetError as error:
         raise refused("wrong_calibration", error) from None
     except Exception:  # a malicious file can raise any exception

@@ -3,6 +3,14 @@ import { readNpz } from "./npz.js";
 
 const API = "/api/v1";
 let token = "";
+// What the page calls the options that error messages name as the HTTP API does (web/errors.py).
+const PAGE_WORDS = [
+  ["the part calib_right", "“Second file” in the calibration options"],
+  ["the part calib", "a calibration"],
+  ["unit=mm, cm or m", "“Unit of length” in the calibration options"],
+  ["rectified=true", "“Already rectified” in the calibration options"],
+  ["resized=true", "“Resized since the calibration” in the calibration options"],
+];
 
 export class ApiError extends Error {
   constructor(status, code, message) {
@@ -65,7 +73,7 @@ export async function colors() {
  */
 export function match(files, query, signal, onSent) {
   const form = new FormData();
-  for (const part of ["left", "right", "calib"]) if (files[part]) form.append(part, files[part]);
+  for (const part of ["left", "right", "calib", "calib_right"]) if (files[part]) form.append(part, files[part]);
   const request = new XMLHttpRequest();
   request.open("POST", `${API}/disparity?${new URLSearchParams({ ...query, format: "arrays" })}`);
   request.responseType = "arraybuffer";
@@ -88,7 +96,8 @@ function readProblem(request) {
     const problem = JSON.parse(new TextDecoder().decode(request.response));
     const wait = request.getResponseHeader("Retry-After");
     const again = request.status === 503 && wait ? ` Try again in ${wait} s.` : "";
-    return new ApiError(request.status, problem.code, problem.message + again);
+    const message = PAGE_WORDS.reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), problem.message);
+    return new ApiError(request.status, problem.code, message + again);
   } catch {
     return new ApiError(request.status, "unreadable", `The server responded with status ${request.status}.`);
   }

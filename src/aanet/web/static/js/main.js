@@ -6,6 +6,7 @@ import { encodeNpy, encodePfm, encodePly, encodePng16, save } from "./files.js";
 import { PairForm } from "./pair.js";
 import { Picture } from "./picture.js";
 import { Progress } from "./progress.js";
+import { Ruler } from "./ruler.js";
 import { startTheme } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
@@ -13,6 +14,7 @@ const state = { models: [], result: null, range: null, sgbm: null, sent: null, a
 const RETRY_MS = 2000;
 const pair = new PairForm(() => ready());
 const picture = new Picture();
+const ruler = new Ruler(picture);
 const progress = new Progress();
 const cloud = new Cloud($("cloud"), (shown, all) => {
   $("count").textContent = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} points`;
@@ -27,6 +29,7 @@ function ready() {
 function fail(error) {
   $("error").textContent = error.message;
   $("error").hidden = false;
+  if (error.message.includes("calibration options")) $("calib-options").open = true;
   if (error.code === "unreachable") reconnect();
   if (error.status === 401) {
     $("token-field").hidden = false;
@@ -73,6 +76,7 @@ async function useExample() {
   $("error").hidden = true;
   try {
     const [left, right, calib] = await Promise.all(["left.png", "right.png", "calib.json"].map(api.exampleFile));
+    pair.clearCalibration();
     pair.set({ left, right, calib });
     $("go").focus();
   } catch (error) {
@@ -81,7 +85,7 @@ async function useExample() {
 }
 
 const query = (model) => ({
-  model, check: $("check").checked, ...($("scale").value && { scale: $("scale").value }),
+  model, check: $("check").checked, ...($("scale").value && { scale: $("scale").value }), ...pair.options,
 });
 
 /** Run a request and show its progress; returns undefined if it failed or was cancelled. */
@@ -118,6 +122,7 @@ async function run() {
   fitSliders();
   if (view() === "check" && !result.occlusion) document.querySelector("[name=view][value=disparity]").checked = true;
   await show();
+  ruler.clear();
   $("result").focus({ preventScroll: true });
   if (innerWidth <= 820) $("result").scrollIntoView({ block: "start" });
 }

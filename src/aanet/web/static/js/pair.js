@@ -1,4 +1,4 @@
-// The form for the left image, the right image and the calibration.
+// The form for the left image, the right image and the calibration with its options.
 
 const $ = (id) => document.getElementById(id);
 const PREVIEWED = /\.(png|jpe?g|webp|bmp)$/i; // formats that browsers can show
@@ -12,7 +12,7 @@ export class PairForm {
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => { event.preventDefault(); this.take([...event.dataTransfer.files], null); });
     $("swap").addEventListener("click", () => this.set({ left: this.files.right, right: this.files.left }));
-    $("forget-calib").addEventListener("click", () => this.set({ calib: undefined }));
+    $("forget-calib").addEventListener("click", () => this.clearCalibration());
   }
 
   get complete() {
@@ -42,7 +42,21 @@ export class PairForm {
     images.sort((a, b) => side(a.name) - side(b.name) || a.name.localeCompare(b.name, "en", { numeric: true }));
     if (images.length === 1) this.set({ [this.files.left ? "right" : "left"]: images[0] });
     if (images.length > 1) this.set({ left: images[0], right: images[1] });
-    if (others.length) this.set({ calib: others[0] });
+    others.sort((a, b) => side(a.name) - side(b.name));
+    if (others.length) this.set({ calib: others[0], calib_right: others[1] });
+  }
+
+  clearCalibration() {
+    this.set({ calib: undefined, calib_right: undefined });
+    $("unit").value = "";
+    $("rectified").checked = $("resized").checked = false;
+  }
+
+  /** The query parameters about the calibration. */
+  get options() {
+    if (!this.files.calib) return {};
+    const options = { unit: $("unit").value, rectified: $("rectified").checked, resized: $("resized").checked };
+    return Object.fromEntries(Object.entries(options).filter(([, value]) => value));
   }
 
   set(files) {
@@ -50,7 +64,7 @@ export class PairForm {
       this.files[part] = file;
       this.preview(document.querySelector(`.drop[data-part="${part}"]`), file);
     }
-    $("forget-calib").hidden = !this.files.calib;
+    $("forget-calib").hidden = !this.files.calib && !this.files.calib_right;
     this.changed();
   }
 
