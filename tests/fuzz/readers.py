@@ -98,8 +98,10 @@ def _uploaded_calibration(data: bytes, _: Path) -> None:
     from aanet.web.errors import ServiceError
     from aanet.web.uploads import CalibrationOptions, read_calibration
 
+    # Some files describe rectified images only.
+    options = CalibrationOptions(rectified=b"P1" in data and b"M1" not in data)
     try:
-        read_calibration({"calib": data}, (640, 480), CalibrationOptions())
+        read_calibration({"calib": data}, (640, 480), options)
     except ServiceError as error:
         raise _refusal(error) from error
 

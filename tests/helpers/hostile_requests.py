@@ -11,8 +11,8 @@ import numpy as np
 import PIL.Image
 
 from aanet.data.motorcycle import motorcycle
+from fuzz.mutation import mutate, mutate_bytes
 from helpers.hostile import CALIBRATIONS, NO_SIZE, NOT_IMAGES, STALLING_CALIBRATIONS, png_of_zeros
-from helpers.mutation import mutate
 
 LARGE_SHARE = 0.03  # of the cases with images have one of several megabytes
 FORM = b"multipart/form-data; boundary=b"
@@ -147,7 +147,7 @@ class Requests:
     def _raw(self) -> bytes:
         rng = self._rng
         if rng.random() < 0.1:
-            return mutate(rng.choice(JUNK), rng)
+            return mutate_bytes(rng.choice(JUNK), rng)
         # Often only one thing is wrong, because the first one that is noticed hides the others.
         method, version, host = (
             rng.choice(choices) if rng.random() < 0.3 else choices[0]
@@ -157,7 +157,7 @@ class Requests:
         lines += rng.choices(HEADERS, k=rng.choice((0, 0, 1, 1, 2, 150)))
         end = rng.choice((b"\r\n", b"\r\n", b"\n"))
         head = end.join(lines) + end + end
-        return (mutate(head, rng) if rng.random() < 0.2 else head) + rng.choice(BODIES)
+        return (mutate_bytes(head, rng) if rng.random() < 0.2 else head) + rng.choice(BODIES)
 
     def _parameters(self) -> bytes:
         rng = self._rng
@@ -185,7 +185,7 @@ class Requests:
 
     def _damaged_form(self) -> bytes:
         body = self._body(self._good_files())
-        return self._post(mutate(body, self._rng, 0, self._rng.choice((150, len(body)))))
+        return self._post(mutate_bytes(body, self._rng))
 
     def _image(self) -> bytes:
         rng, files = self._rng, self._good_files(self._rng.choice(list(self._images)))
@@ -197,7 +197,7 @@ class Requests:
         elif choice < 0.2:
             files["left"] = files["right"] = png_of_zeros(*rng.choice(SIZES))
         else:
-            files[side] = mutate(files[side], rng, 0, rng.choice((64, 400, len(files[side]))))
+            files[side] = mutate(files[side], rng)
         return self._post(self._body(files))
 
     def _calibration(self) -> bytes:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.mutation import mutate
 
 from aanet.errors import AanetError, InputError, MissingExtraError, ReadError
 from aanet.io.bags import StereoBag, is_recording
 from aanet.io.images import encode_image
+from fuzz.mutation import mutate_bytes
 from helpers.recordings import START, Format, Messages, gray_frames, write_recording
 
 FORMATS: list[Format] = ["bag", "mcap", "db3"]
@@ -260,7 +260,7 @@ def test_random_damage_is_an_error_of_the_package_or_pairs(tmp_path, form, compr
     file = path if form == "bag" else path / f"drive.{form}"
     content, rng, refused = file.read_bytes(), random.Random(form), 0
     for _ in range(60):
-        file.write_bytes(mutate(content, rng))
+        file.write_bytes(mutate_bytes(content, rng))
         try:
             for pair in StereoBag(path):
                 pair.load()

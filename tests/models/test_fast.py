@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from aanet.errors import AanetError, UnsupportedError
 from aanet.models import zoo
-from aanet.models.aggregation import GuidedAggregation
+from aanet.models.aggregation import GlobalAggregation, GuidedAggregation
 from aanet.models.features import FastFeatures, efficientnet
 from aanet.models.features.efficientnet import EfficientNetLite0, InvertedResidual
 from aanet.models.features.fast import unit_length
@@ -164,6 +164,54 @@ def test_aggregation_uses_the_context_and_every_scale() -> None:
             context[scale] = context[scale] + 0.5
             other = features._replace(left=features.left._replace(context=context))
             assert not torch.allclose(network.aggregate(volumes, other)[0], before, atol=1e-4)
+        overview = features.left.overview * torch.linspace(-1, 1, features.left.overview.shape[-1])
+        other = features._replace(left=features.left._replace(overview=overview))
+        assert not torch.allclose(network.aggregate(volumes, other)[0], before, atol=1e-6)
+
+
+def naive_attention(layer: GlobalAggregation, x: Tensor, guide: Tensor) -> Tensor:
+    """One loop over the cells that ask, one over the cells that answer."""
+    costs = F.avg_pool2d(F.relu(x), 2)
+    both = torch.cat((guide, costs), dim=1)
+    query, key, value = layer.query(both), layer.key(both), layer.value(costs)
+    _, width, height, columns = query.shape
+    shared = torch.zeros_like(value)
+    cells = [(i, j) for i in range(height) for j in range(columns)]
+    for b in range(x.shape[0]):
+        for i, j in cells:
+            similar = torch.stack([(query[b, :, i, j] * key[b, :, k, m]).sum() for k, m in cells])
+            weights = (similar / width**0.5).softmax(dim=0)
+            shared[b, :, i, j] = sum(w * value[b, :, k, m] for w, (k, m) in zip(weights, cells, strict=True))
+    return x + F.interpolate(layer.expand(shared), x.shape[2:], mode="bilinear", align_corners=False)
+
+
+def test_global_aggregation_is_attention_over_all_cells() -> None:
+    torch.manual_seed(0)
+    layer = GlobalAggregation(5, 3, width=4).double()
+    nn.init.normal_(layer.expand.get_parameter("weight"))
+    x = torch.randn(2, 5, 4, 6, dtype=torch.float64, requires_grad=True)
+    guide = torch.randn(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
+    ours, naive = layer(x, guide), naive_attention(layer, x, guide)
+    torch.testing.assert_close(ours, naive)
+    for one, other in zip(
+        torch.autograd.grad(ours.square().sum(), (x, guide)),
+        torch.autograd.grad(naive.square().sum(), (x, guide)),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_global_aggregation_carries_a_cost_across_the_image() -> None:
+    """A change in one corner reaches the opposite one, however large the image is."""
+    torch.manual_seed(0)
+    layer = GlobalAggregation(4, 3)
+    nn.init.normal_(layer.expand.get_parameter("weight"))
+    x, guide = torch.zeros(1, 4, 32, 64), torch.zeros(1, 3, 16, 32)
+    changed = x.clone()
+    changed[..., :2, :2] = 100.0
+    with torch.inference_mode():
+        difference = (layer(changed, guide) - layer(x, guide))[..., -1, -1]
+    assert difference.abs().max() > 0.01
 
 
 def naive_convex_upsample(disparity: Tensor, logits: Tensor, factor: int) -> Tensor:

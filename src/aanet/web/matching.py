@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -32,8 +32,8 @@ class MatchRequest:
     max_disparity: int | None
     scale: float | None  # None for the scale that the model recommends
     check: bool
-    calibration: CalibrationOptions
-    saving: SaveOptions
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    saving: SaveOptions = field(default_factory=SaveOptions)
 
 
 class Facts(NamedTuple):

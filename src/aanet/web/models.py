@@ -130,9 +130,8 @@ def _mean(before: float | None, latest: float) -> float:
 
 
 def default_models() -> tuple[str, ...]:
-    """Return all bundled weights, `aanet` first, followed by SGBM."""
-    bundled = sorted(files.bundled_names(), key=lambda name: (name != "aanet", name))
-    return (*bundled, "sgbm")
+    """Return all bundled weights, the default first, followed by SGBM."""
+    return (*files.bundled_names(), "sgbm")
 
 
 def _public_name(source: str) -> str:
