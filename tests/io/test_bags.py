@@ -56,6 +56,7 @@ def test_pairs_have_time_stamps(tmp_path, form):
     assert values(bag) == EXPECTED  # again
     assert bag.unmatched == []
     assert bag.camera_info is None
+    assert bag.fps == pytest.approx(2 / 0.203, rel=1e-6)
     assert [pair.stamp_ns - START * 10**9 for pair in bag] == [1_000_000_000, 1_100_000_000, 1_203_000_000]
 
 
@@ -187,6 +188,24 @@ def test_a_folder_without_metadata(tmp_path):
     (path / "metadata.yaml").write_text("[a, {")
     with pytest.raises(ReadError, match="damaged"):
         StereoBag(path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "hostile"),
+    [
+        ("message_count: 3", "message_count: many"),
+        (f"name: {LEFT}", "name: 5"),
+        ("nanoseconds_since_epoch: ", "nanoseconds_since_epoch: x"),
+        ("type: sensor_msgs/msg/Image", "type: [1]"),
+    ],
+)
+def test_metadata_of_wrong_types_are_an_error_of_the_package(tmp_path, entry, hostile):
+    path = recording(tmp_path, "mcap")
+    text = (path / "metadata.yaml").read_text()
+    assert entry in text
+    (path / "metadata.yaml").write_text(text.replace(entry, hostile))
+    with pytest.raises(AanetError):
+        list(StereoBag(path))
 
 
 def test_aliases_in_the_metadata_are_refused(tmp_path):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_TOLERANCE_S = 0.01  # a third of the time between frames at 30 per second
 LISTED_FRAMES = 1000  # without a partner, so that the memory for hours of recording is bounded
 
+_MOST_FPS = 1000.0
 _SUFFIXES = (".bag", ".mcap", ".db3")
 
 
@@ -121,8 +122,8 @@ class StereoBag:
             if self.topics[0] == self.topics[1]:
                 raise InputError(f"Both topics are {printable(self.topics[0])}; expected two.")
             self.total = min(counts[topic] for topic in self.topics)
-            seconds = (recording.end_ns - recording.start_ns) / 1e9
-            self.fps = (self.total - 1) / seconds if self.total > 1 and seconds > 0 else None
+            rate = (self.total - 1) * 1e9 / max(recording.end_ns - recording.start_ns, 1)
+            self.fps = rate if 0.01 <= rate <= _MOST_FPS else None
             left, right = map(camera_info_topic, self.topics)
             self.camera_info_topics = (left, right)
             self.camera_info = self._read_camera_info(recording)

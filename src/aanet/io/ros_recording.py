@@ -64,8 +64,11 @@ class Recording:
         self._deserialize = types.deserialize_ros1 if is_ros1 else types.deserialize_cdr
         self._unpack = _message_decompression(reader)
         with _translated(path):
+            for connection in reader.connections:  # metadata in YAML may have values of any type
+                if not isinstance(connection.topic, str) or not isinstance(connection.msgcount, int):
+                    raise ValueError("the metadata of a topic are no name and no number of messages")
             self.topics = sorted({connection.topic for connection in reader.connections})
-            self.start_ns, self.end_ns = reader.start_time, reader.end_time
+            self.start_ns, self.end_ns = int(reader.start_time), int(reader.end_time)
 
     def counts(self, *kinds: str) -> dict[str, int]:
         """The number of messages by topic, for topics of these types of messages."""
