@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aanet.models.weights.checkpoint import load as load_network
     from aanet.models.zoo import build as build_network
     from aanet.result import StereoResult as StereoResult
+    from aanet.rig.calibrate import calibrate as calibrate
 
 # Public name → where it lives. Imported on first use: `import aanet` and `aanet --help` stay instant.
 _PUBLIC = {
@@ -27,6 +28,7 @@ _PUBLIC = {
     "StereoMatcher": ("aanet.matcher", "StereoMatcher"),
     "StereoResult": ("aanet.result", "StereoResult"),
     "build_network": ("aanet.models.zoo", "build"),
+    "calibrate": ("aanet.rig.calibrate", "calibrate"),
     "load_calibration": ("aanet.geometry.calibration", "load_calibration"),
     "load_network": ("aanet.models.weights.checkpoint", "load"),
 }
@@ -40,6 +42,7 @@ __all__ = [
     "StereoResult",
     "__version__",
     "build_network",
+    "calibrate",
     "load_calibration",
     "load_network",
 ]
