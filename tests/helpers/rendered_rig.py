@@ -6,7 +6,7 @@ The distortion models are written out here, so that nothing of what is tested ta
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import cv2
 import numpy as np
@@ -187,6 +187,14 @@ def photographs(
         first, second = (_developed(image, rng, blur, noise) for image in both)
         pairs.append((first, second))
     return pairs
+
+
+@lru_cache(maxsize=2)
+def photographed_chessboard(count: int) -> tuple[Rig, Pattern, tuple[tuple[Image, Image], ...]]:
+    """A rig with distortion, and its photographs of a chessboard, which leaves the seventh right one."""
+    rig, pattern = pinhole_rig(), Pattern.parse("chessboard:9x6", 25)
+    poses = board_poses(count, 0, (0.45, 0.7), 0.28)
+    return rig, pattern, tuple(photographs(rig, pattern, poses))
 
 
 def seen_views(

@@ -34,7 +34,7 @@ def test_corners_are_found_to_a_fraction_of_a_pixel(pattern: Pattern, tolerance:
     assert not found.is_blurred
 
 
-@pytest.mark.parametrize(("pattern", "blur"), [(CHESSBOARD, 12), (CHARUCO, 5)], ids=str)
+@pytest.mark.parametrize(("pattern", "blur"), [(CHESSBOARD, 12), (CHARUCO, 3.5)], ids=str)
 def test_a_blurred_board_is_found_and_called_blurred(pattern: Pattern, blur: float) -> None:
     large = cv2.resize(photograph(pattern), None, fx=3, fy=3)
     found = find_corners(cv2.GaussianBlur(large, (0, 0), blur).astype(np.uint8), pattern)

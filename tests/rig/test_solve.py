@@ -60,13 +60,19 @@ def test_pinhole_cameras_are_recovered() -> None:
 def test_fisheye_cameras_are_recovered_also_from_parts_of_boards(pattern: Pattern) -> None:
     rig = fisheye_rig()
     views = seen_views(rig, pattern, board_poses(18, 0, (0.2, 0.32), 0.8))
-    counts = {len(corners.points) for view in views.views for corners in view.corners if corners is not None}
-    assert (len(counts) > 1) == (pattern is CHARUCO)
+    if pattern is CHARUCO:
+        for hidden, view in enumerate(views.views):
+            corners = view.corners[0]
+            if corners is not None:
+                view.corners[0] = dataclasses.replace(
+                    corners, points=corners.points[hidden % 5 :], numbers=corners.numbers[hidden % 5 :]
+                )
     solution = solve(views, "fisheye")
     assert close_to(rig, solution)
     assert solution.epipolar_rms < 0.3
-    horizontal, _ = solution.lenses[0].field_of_view(views.size)
-    assert horizontal == pytest.approx(155, abs=4)
+    if pattern is CHESSBOARD:  # the other corners do not reach the border
+        horizontal, _ = solution.lenses[0].field_of_view(views.size)
+        assert horizontal == pytest.approx(155, abs=4)
 
 
 def test_views_of_one_camera_help_that_camera() -> None:
@@ -148,7 +154,7 @@ def test_pairs_that_were_not_taken_at_one_time_are_bad() -> None:
 def test_the_regions_without_corners_are_named() -> None:
     centered = [(rotation, np.array([0.03, 0.0, 0.7])) for rotation, _ in POSES]
     views = seen_views(pinhole_rig(), CHESSBOARD, centered)
-    solution, assessment = judged(views)
+    _, assessment = judged(views)
     assert max(assessment.coverage) < 0.5
     (left,) = [advice for advice in assessment.advice if "of the left image" in advice]
     assert "the top left" in left

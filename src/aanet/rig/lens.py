@@ -66,9 +66,12 @@ class Lens:
         if self.model == "fisheye":
             theta = np.linspace(0, np.pi, 2000)
             powers = theta ** np.array([[3], [5], [7], [9]])
-            bent = np.maximum.accumulate(theta + (self.distortion.reshape(4, 1) * powers).sum(axis=0))
+            bent = theta + (self.distortion.reshape(4, 1) * powers).sum(axis=0)
+            valid = (
+                int(np.argmax(np.append(np.diff(bent) <= 0, True))) + 1
+            )  # before the polynomial turns back
             distance = float(np.linalg.norm((np.array([x, y]) - self.matrix[:2, 2]) / focal))
-            return float(np.degrees(np.interp(distance, bent, theta)))
+            return float(np.degrees(np.interp(distance, bent[:valid], theta[:valid])))
         ray = self.rectify(np.array([[x, y]]), np.eye(3), np.eye(3))
         return float(np.degrees(np.arctan(np.linalg.norm(ray))))
 

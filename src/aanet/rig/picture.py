@@ -29,7 +29,7 @@ def draw(views: Views, solution: Solution, titles: Sequence[str]) -> Image:
         titles: What to write above the coverage of the left and the right camera and the rectified pair.
     """
     coverage = [_heat_map(views.example[side], side_points(solution, side)) for side in range(2)]
-    rectified = [_fit_width(_with_lines(_rectified(views, solution, side))) for side in range(2)]
+    rectified = [_with_lines(_fit_width(_rectified(views, solution, side))) for side in range(2)]
     return panel([*coverage, *rectified], titles)
 
 
@@ -63,9 +63,8 @@ def _rectified(views: Views, solution: Solution, side: int) -> Image:
 
 def _with_lines(image: Image) -> Image:
     drawn = np.array(image)
-    thickness = max(1, image.shape[1] // 800)
     for row in np.linspace(0, image.shape[0], _LINES + 2)[1:-1].astype(int).tolist():
-        cv2.line(drawn, (0, row), (image.shape[1] - 1, row), _LINE_COLOR, thickness)
+        cv2.line(drawn, (0, row), (image.shape[1] - 1, row), _LINE_COLOR)
     return drawn
 
 
