@@ -70,6 +70,10 @@ def test_fisheye_cameras_are_recovered_also_from_parts_of_boards(pattern: Patter
     solution = solve(views, "fisheye")
     assert close_to(rig, solution)
     assert solution.epipolar_rms < 0.3
+    projection = solution.rectification.right_projection
+    widest = 2 * np.degrees(np.arctan(views.size[0] / 2 / projection[0, 0]))
+    assert widest <= 120.1  # a plane cannot show all of a fisheye image
+    assert projection[0, 3] / projection[0, 0] == pytest.approx(-rig.baseline, rel=0.005)
     if pattern is CHESSBOARD:  # the other corners do not reach the border
         horizontal, _ = solution.lenses[0].field_of_view(views.size)
         assert horizontal == pytest.approx(155, abs=4)

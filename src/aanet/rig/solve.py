@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -13,6 +14,7 @@ from aanet.rig.views import FEWEST_PAIRS, SIDES, View, Views
 
 _ROUNDS = 8  # of leaving out outliers
 _TIMES_MEDIAN = 3.0  # an outlier's error exceeds that of the other views by this factor
+_WIDEST_DEGREES = 120  # field of view of the rectified images of fisheye cameras, along the longer side
 _SMALLEST_OUTLIER = 0.4  # pixels; a view that fits better is none in any case
 
 
@@ -92,8 +94,24 @@ def rectify(
             found = cv2.stereoRectify(*left, *right, size, rotation, translation, flags=flags, alpha=0)[:5]
     except cv2.error as error:
         raise InputError(f"OpenCV cannot rectify with this calibration: {error.err}.") from error
-    first, second, third, fourth, fifth = (np.asarray(part, np.float64) for part in found)
-    return Rectification(first, second, third, fourth, fifth)
+    rectification = Rectification(*(np.asarray(part, np.float64) for part in found))
+    if lenses[0].model == "fisheye":
+        return _within_field_of_view(rectification, translation, size)
+    return rectification
+
+
+def _within_field_of_view(found: Rectification, translation: Matrix, size: tuple[int, int]) -> Rectification:
+    """Limit the rectified image to what a plane can show well, as OpenCV would keep up to 180°."""
+    focal = max(size) / 2 / math.tan(math.radians(_WIDEST_DEGREES / 2))
+    if found.left_projection[0, 0] >= focal:
+        return found
+    cx, cy = ((side - 1) / 2 for side in size)
+    shift = float((found.right_rotation @ translation)[0, 0])
+    left = np.array([[focal, 0, cx, 0], [0, focal, cy, 0], [0, 0, 1, 0]])
+    right = left.copy()
+    right[0, 3] = focal * shift
+    depth = np.array([[1, 0, 0, -cx], [0, 1, 0, -cy], [0, 0, 0, focal], [0, 0, -1 / shift, 0]])
+    return Rectification(found.left_rotation, found.right_rotation, left, right, depth)
 
 
 def _observations(views: Views, kept: list[View], side: int) -> tuple[list[Matrix], list[Matrix]]:
