@@ -24,6 +24,7 @@ from aanet.rig.storage import rig_yaml
 from aanet.rig.views import SIDES, View, Views, collect_views
 from aanet.typing import Image
 
+_SHOWN_NAMES = 8  # of pairs with the same reason; `summary` has them all
 ImagePair = tuple[AnyImage | PathLike, AnyImage | PathLike]
 
 
@@ -199,4 +200,9 @@ class RigCalibration:
                 ]
                 end = f" (used for the {helped[0]} camera only)" if len(helped) == 1 else ""
                 by_reason.setdefault(f"{view.reason or 'left out'}{end}", []).append(view.name)
-        return [f"{', '.join(names)}: {reason}." for reason, names in by_reason.items()]
+        return [f"{_shortened(names)}: {reason}." for reason, names in by_reason.items()]
+
+
+def _shortened(names: list[str]) -> str:
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")

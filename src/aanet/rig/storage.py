@@ -1,4 +1,4 @@
-"""The file of a calibrated rig: OpenCV's FileStorage, which OpenCV, ROS and `aanet.load_calibration` read."""
+"""The file of a calibrated rig: OpenCV's FileStorage, which OpenCV and `aanet.load_calibration` read."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class _Collector:
             if earlier.reason is None or any(earlier.corners):
                 moves = [_distance(*both) for both in zip(view.corners, earlier.corners, strict=True)]
                 if max(moves) < _SAME_PLACE * self.size[0]:
-                    view.reason = f"the board is where it was in {earlier.name}"
+                    view.reason = "the board is where it was in an earlier pair"
                     view.corners = [None, None]
                     return
 
