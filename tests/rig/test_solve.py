@@ -141,7 +141,8 @@ def test_too_few_pairs_are_bad_and_more_are_asked_for() -> None:
 def test_a_board_that_is_never_tilted_is_bad() -> None:
     rng = np.random.default_rng(0)
     flat = [(turned(*rng.uniform(-1, 1, 2), z=rng.uniform(-20, 20)), center) for _, center in POSES]
-    _, assessment = judged(seen_views(pinhole_rig(), CHESSBOARD, flat))
+    solution, assessment = judged(seen_views(pinhole_rig(), CHESSBOARD, flat))
+    assert np.isfinite(solution.epipolar_rms)
     assert any("never tilted" in problem for problem in assessment.problems)
     assert any("Tilt the board" in advice for advice in assessment.advice)
 

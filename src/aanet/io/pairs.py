@@ -65,28 +65,6 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
     return _ALONE[kinds[0]](first)
 
 
-def find_side_by_side(source: str | os.PathLike[str]) -> Pairs:
-    """Find the images of a folder or pattern, or the frames of a video, that show both views side by side."""
-    name = os.fspath(source)
-    kind = _kind(name)
-    if kind == "a video":
-        return _from_wide_video(name)
-    if kind == "a folder":
-        files = [file for file in sorted(Path(name).iterdir()) if _is_image(file)]
-    elif kind == "a pattern":
-        files = [Path(file) for file in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207 - as above
-    else:
-        files = [Path(name)]
-    if not files:
-        raise InputError(f"{name} has no images.")
-    pairs = [Pair(each, partial(_read_halves, file)) for each, file in zip(_names(files), files, strict=True)]
-    return Pairs(lambda: iter(pairs), len(pairs))
-
-
-def _read_halves(file: Path) -> tuple[AnyImage, AnyImage]:
-    return _halves(read_image(file))
-
-
 def _kind(source: str) -> str:
     path, suffix = Path(source), Path(source).suffix.lower()
     if path.is_dir():
@@ -170,6 +148,26 @@ def _images_in(folder: Path) -> dict[str, Path]:
 
 def _is_image(file: Path) -> bool:
     return file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+
+
+def find_side_by_side(source: str | os.PathLike[str]) -> Pairs:
+    """Find the images of a folder or pattern, or the frames of a video, that show both views side by side."""
+    name = os.fspath(source)
+    kind = _kind(name)
+    if kind == "a folder":
+        files = [file for file in sorted(Path(name).iterdir()) if _is_image(file)]
+    elif kind == "a pattern":
+        files = [Path(file) for file in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207 - as above
+    else:
+        return find_pairs(name)
+    if not files:
+        raise InputError(f"{name} has no images.")
+    pairs = [Pair(each, partial(_read_halves, file)) for each, file in zip(_names(files), files, strict=True)]
+    return Pairs(lambda: iter(pairs), len(pairs))
+
+
+def _read_halves(file: Path) -> tuple[AnyImage, AnyImage]:
+    return _halves(read_image(file))
 
 
 def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pairs:

@@ -209,7 +209,8 @@ def _row_distances(
     first = lenses[0].rectify(left, rectification.left_rotation, rectification.left_projection)
     second = lenses[1].rectify(right, rectification.right_rotation, rectification.right_projection)
     # Corners at the border of a fisheye image are far outside of the rectified one, or nowhere.
-    inside = [
-        ((points > -0.5) & (points < np.array(views.size) - 0.5)).all(axis=1) for points in (first, second)
-    ]
-    return (first - second)[inside[0] & inside[1], 1]
+    both = np.stack([first, second])
+    inside = ((both > -0.5) & (both < np.array(views.size) - 0.5)).all(axis=(0, 2))
+    if not inside.any():
+        inside = np.isfinite(both).all(axis=(0, 2))
+    return (first - second)[inside, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from aanet.typing import Image
 
 SIDES = ("left", "right")
 FEWEST_PAIRS = 3  # without which nothing can be computed
-_MOST_EXAMINED = 200  # frames of a video
+_MOST_EXAMINED = 200  # pairs or frames
 _ASSUMED_LENGTH = 3000  # frames of a video that does not state it
 _MOST_VIEWS = 80  # more only take longer
 _SAME_PLACE = 0.01  # of the image's width: a board that moved less is the same view
@@ -76,10 +77,8 @@ def _sampled(pairs: Pairs | Iterable[Pair]) -> Iterator[Pair]:
     """All pairs, or evenly spaced ones of a long video."""
     step = 1
     if isinstance(pairs, Pairs):
-        step = math.ceil((_ASSUMED_LENGTH if pairs.total is None else pairs.total) / _MOST_EXAMINED)
-    for index, pair in enumerate(pairs):
-        if index % max(step, 1) == 0:
-            yield pair
+        step = math.ceil((_ASSUMED_LENGTH if pairs.total is None else pairs.total) / _MOST_EXAMINED) or 1
+    yield from itertools.islice(pairs, 0, step * _MOST_EXAMINED, step)
 
 
 @dataclass
@@ -167,9 +166,9 @@ def _why_missing(found: list[Corners | None]) -> str | None:
             sides.setdefault("was not found", []).append(side)
         elif corners.is_blurred:
             sides.setdefault(f"is blurred (edges of {corners.edge_px:.0f} px)", []).append(side)
+    both = "either image" if sides.get("was not found") else "both images"
     parts = [
-        f"{what} in {'both images' if len(where) == 2 else f'the {where[0]} image'}"
-        for what, where in sides.items()
+        f"{what} in {both if len(where) == 2 else f'the {where[0]} image'}" for what, where in sides.items()
     ]
     return f"the board {' and '.join(parts)}" if parts else None
 
