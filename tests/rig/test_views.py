@@ -53,6 +53,12 @@ def test_many_views_are_thinned_out_evenly() -> None:
     assert max(np.diff(used)) == 2
 
 
+def test_all_pairs_that_a_program_gives_are_examined() -> None:
+    views = collect_views([*pairs_at([10, 30, 50, *[None] * 240])], PATTERN).views
+    assert len(views) == 243
+    assert sum(view.in_both for view in views) == 3
+
+
 def test_a_stream_without_an_end_is_not_read_for_ever() -> None:
     loaded = []
 

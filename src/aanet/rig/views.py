@@ -74,11 +74,11 @@ def collect_views(pairs: Pairs | Iterable[Pair], pattern: Pattern) -> Views:
 
 
 def _sampled(pairs: Pairs | Iterable[Pair]) -> Iterator[Pair]:
-    """All pairs, or evenly spaced ones of a long video."""
-    step = 1
-    if isinstance(pairs, Pairs):
-        step = math.ceil((_ASSUMED_LENGTH if pairs.total is None else pairs.total) / _MOST_EXAMINED) or 1
-    yield from itertools.islice(pairs, 0, step * _MOST_EXAMINED, step)
+    """All pairs that a program gives, and evenly spaced ones of a long video or a large folder."""
+    if not isinstance(pairs, Pairs):
+        return iter(pairs)
+    step = math.ceil((_ASSUMED_LENGTH if pairs.total is None else pairs.total) / _MOST_EXAMINED) or 1
+    return itertools.islice(pairs, 0, step * _MOST_EXAMINED, step)
 
 
 @dataclass
@@ -124,7 +124,7 @@ class _Collector:
             return
         assert self.size is not None
         for earlier in self.views:
-            if earlier.reason is None or any(earlier.corners):
+            if any(earlier.corners):
                 moves = [_distance(*both) for both in zip(view.corners, earlier.corners, strict=True)]
                 if max(moves) < _SAME_PLACE * self.size[0]:
                     view.reason = "the board is where it was in an earlier pair"
