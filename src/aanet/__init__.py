@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from aanet.models.weights.checkpoint import load as load_network
     from aanet.models.zoo import build as build_network
     from aanet.result import StereoResult as StereoResult
+    from aanet.rig.calibrate import calibrate as calibrate
 
 # Public name → where it lives. Imported on first use: `import aanet` and `aanet --help` stay instant.
 _PUBLIC = {
@@ -29,6 +30,7 @@ _PUBLIC = {
     "StereoResult": ("aanet.result", "StereoResult"),
     "StereoVideo": ("aanet.io.frames", "StereoVideo"),
     "build_network": ("aanet.models.zoo", "build"),
+    "calibrate": ("aanet.rig.calibrate", "calibrate"),
     "load_calibration": ("aanet.geometry.calibration", "load_calibration"),
     "load_network": ("aanet.models.weights.checkpoint", "load"),
 }
@@ -43,6 +45,7 @@ __all__ = [
     "StereoVideo",
     "__version__",
     "build_network",
+    "calibrate",
     "load_calibration",
     "load_network",
 ]

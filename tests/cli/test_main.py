@@ -31,7 +31,7 @@ def leaves(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
         if hasattr(command, "commands"):
             yield from leaves(command, *path, name)
         else:
-            yield (*path, name), command
+            yield (*path, *name.split()), command
 
 
 COMMANDS = dict(leaves(typer.main.get_command(entry.app)))
@@ -145,6 +145,9 @@ def test_a_progress_bar_is_for_terminals_only(
         ("data stats folder {tmp} -o {tmp}/a.png", "a.png"),
         ("data synthesize -o {tmp}", "FlyingThings3D"),
         ("data preview -o {tmp}/a.png", "a.png"),
+        ("calibrate l r --pattern chessboard:9x6 --square 25 -o {tmp}/a.yaml", "a.yaml"),
+        ("calibrate l r --pattern chessboard:9x6 --square 25 -o {tmp}/a.yaml", "a.png"),
+        ("calibrate board -o {tmp}/a.pdf", "a.pdf"),
     ],
 )
 def test_an_existing_output_is_not_replaced_unless_told_so(

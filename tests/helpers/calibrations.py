@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.geometry.rectification import Calibration, RawCalibration, Rectification, _stereo_rectify
+from aanet.geometry.rectification import Calibration, RawCalibration, Rectification, stereo_rectify
 
 SIZE = (640, 480)
 RAW = RawCalibration(
@@ -161,7 +161,7 @@ def put_opencv_sample(folder: Path, units_per_meter: float = 1.0) -> list[object
 
 def rectify(raw: RawCalibration) -> Rectification:
     """The rotations and projections that a program with OpenCV computes."""
-    return _stereo_rectify(raw)
+    return stereo_rectify(raw)
 
 
 def camera_info(raw: RawCalibration = RAW, syntax: str = "file", scale: float = 1.0) -> tuple[str, str]:

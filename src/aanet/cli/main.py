@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aanet.cli.benchmark import benchmark
+from aanet.cli.calibrate import calibrate, calibrate_board
 from aanet.cli.console import replace_unencodable_characters, sentence
 from aanet.cli.convert import convert
 from aanet.cli.data_check import check
@@ -53,6 +54,11 @@ class Group(TyperGroup):
         """Return all parameters."""
         return _without_flag_types(super().get_params(ctx))
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of the first word, or of the first two if one has such a name."""
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
+
 
 def _without_flag_types(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
@@ -61,12 +67,13 @@ def _without_flag_types(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-def _add(to: typer.Typer, panel: str | None, *commands: Callable[..., None]) -> None:
-    """Add commands under their functions' names, with the docstrings as help texts."""
-    for command in commands:
+def _add(
+    to: typer.Typer, panel: str | None, *commands: Callable[..., None], **named: Callable[..., None]
+) -> None:
+    """Add commands under their functions' names or other ones, with the docstrings as help texts."""
+    for name, command in {**{each.__name__.replace("_", "-"): each for each in commands}, **named}.items():
         # Typer keeps the line breaks of the source inside a paragraph.
         text = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(command) or "")
-        name = command.__name__.replace("_", "-")
         to.command(name, cls=Command, help=text, rich_help_panel=panel)(command)
 
 
@@ -82,7 +89,7 @@ app = typer.Typer(
 )
 data = typer.Typer(cls=Group, no_args_is_help=True, help="Check, analyze and synthesize datasets.")
 _add(data, None, check, stats, synthesize, preview)
-_add(app, MATCHING, demo, predict, serve)
+_add(app, MATCHING, demo, predict, serve, calibrate, **{"calibrate board": calibrate_board})
 _add(app, TRAINING, train, evaluate, pseudo_label)
 app.add_typer(data, name="data", rich_help_panel=TRAINING)
 _add(app, MODELS, models, benchmark, export, convert, figure)

@@ -188,7 +188,7 @@ class StereoRectifier:
         if y > x:
             raise InputError(f"One camera is {y:.3g} m above the other; they must be side by side.")
         self._raw = raw
-        self._rectification = given = raw.rectification or _stereo_rectify(raw)
+        self._rectification = given = raw.rectification or stereo_rectify(raw)
         self.camera = StereoCamera.from_projections(
             given.left_projection, given.right_projection, raw.width, raw.height
         )
@@ -223,7 +223,7 @@ class StereoRectifier:
         return first, second
 
 
-def _stereo_rectify(raw: RawCalibration) -> Rectification:
+def stereo_rectify(raw: RawCalibration) -> Rectification:
     """Rectify so that all pixels are inside both raw images, and infinity has no disparity."""
     lenses = (raw.left_matrix, raw.left_distortion, raw.right_matrix, raw.right_distortion)
     pose = ((raw.width, raw.height), raw.rotation, raw.translation)

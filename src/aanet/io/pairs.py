@@ -168,6 +168,26 @@ def _is_image(file: Path) -> bool:
     return file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
 
 
+def find_side_by_side(source: str | os.PathLike[str]) -> Pairs:
+    """Find the images of a folder or pattern, or the frames of a video, that show both views side by side."""
+    name = os.fspath(source)
+    kind = _kind(name)
+    if kind == "a folder":
+        files = [file for file in sorted(Path(name).iterdir()) if _is_image(file)]
+    elif kind == "a pattern":
+        files = [Path(file) for file in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207 - as above
+    else:
+        return find_pairs(name)
+    if not files:
+        raise InputError(f"{name} has no images.")
+    pairs = [Pair(each, partial(_read_halves, file)) for each, file in zip(_names(files), files, strict=True)]
+    return Pairs(lambda: iter(pairs), len(pairs))
+
+
+def _read_halves(file: Path) -> tuple[AnyImage, AnyImage]:
+    return _halves(read_image(file))
+
+
 def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pairs:
     both = [name for name in left if name in right]
     if not both:
