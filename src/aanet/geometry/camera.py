@@ -85,7 +85,8 @@ class StereoCamera:
         baseline = float(left[0, 3] - right[0, 3]) / fx
         if baseline <= 0:
             raise InputError(
-                f"The second camera is {-baseline:.4g} m to the left of the first; give the left one first."
+                f"The second camera is {-baseline:.4g} m to the left of the first; "
+                "the first must be the left one."
             )
         if abs(right[0, 0] - fx) > 1e-3 * fx or abs(right[1, 2] - left[1, 2]) > 0.5:
             raise InputError(

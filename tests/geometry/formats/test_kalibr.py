@@ -90,3 +90,13 @@ def test_a_camchain_describes_both_cameras_and_raw_images_only() -> None:
         parse_calibration(text, text)
     with pytest.raises(AanetError, match="describes raw images; it has no projection matrices"):
         parse_calibration(text, rectified=True)
+
+
+def test_the_first_camera_must_be_the_left_one() -> None:
+    swapped = dataclasses.replace(
+        RADTAN, rotation=RADTAN.rotation.T, translation=-RADTAN.rotation.T @ RADTAN.translation
+    )
+    with pytest.raises(
+        AanetError, match=r"0\.11.* m to the left of the first; the first must be the left one"
+    ):
+        parse_calibration(camchain(swapped))

@@ -42,7 +42,7 @@ def test_the_file_of_one_camera_asks_for_the_other(tmp_path: Path) -> None:
     assert load_calibration(left, right).camera.baseline_m == pytest.approx(0.11, abs=0.001)
     with pytest.raises(OptionError, match=r"left.yaml is the calibration of one camera.*right_path="):
         load_calibration(left)
-    with pytest.raises(AanetError, match=r"0\.11.* m to the left of the first; give the left one first"):
+    with pytest.raises(AanetError, match=r"0\.11.* m to the left of the first; the first must be"):
         load_calibration(right, left)
     with pytest.raises(ReadError, match="the projection matrix is that of a single camera"):
         load_calibration(left, left)
