@@ -65,7 +65,7 @@ class StereoMatcher:
         """Open a network.
 
         Args:
-            model: A network with bundled weights (default "aanet"), the name of bundled weights
+            model: A network with bundled weights (by default "aanet"), the name of bundled weights
                 ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network in
                 memory, or "sgbm".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for

@@ -11,6 +11,7 @@ from aanet.cli import measurements
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
+from aanet.models.weights import files
 
 SERVER = "Load test of the server"
 
@@ -123,7 +124,7 @@ def benchmark(
         refuse_existing(overwrite, output / "report.md", output / "report.json", output / "chart.png")
     if serve:
         measurements.load_server(
-            (models or ["aanet"])[0], (height, width), clients, seconds, soak, as_json, report
+            (models or [files.DEFAULT])[0], (height, width), clients, seconds, soak, as_json, report
         )
         return
     from aanet.engines.bf16_support import bf16_support

@@ -43,7 +43,7 @@ def demo(
     from aanet.models.weights.files import bundled_names
 
     sample = motorcycle()
-    names = ["sgbm", *sorted(bundled_names(), key=lambda name: (name == "aanet", name))]  # the default last
+    names = ["sgbm", *reversed(bundled_names())]  # the default last
     results = {}
     with status("Matching") as shown:
         for name in names:

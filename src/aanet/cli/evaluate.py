@@ -25,6 +25,7 @@ from aanet.cli.options import (
 )
 from aanet.cli.tables import new_table
 from aanet.errors import InputError
+from aanet.models.weights import files
 
 if TYPE_CHECKING:
     from aanet.data.datasets import StereoDataset
@@ -41,7 +42,7 @@ def evaluate(
         typer.Option(
             metavar="MODEL",
             help=f"{ANY_MODEL} NAME=MODEL gives a name for tables and reports. May be repeated.",
-            show_default="aanet",
+            show_default=files.DEFAULT,
             rich_help_panel=MATCHING,
         ),
     ] = None,
@@ -91,15 +92,15 @@ def evaluate(
 
     Example: aanet evaluate kitti2015 data/kitti2015 --model aanet --model sgbm
     """
-    files = ([report / "report.md"] if report else []) + ([submission] if submission else [])
-    refuse_existing(overwrite, *files)
+    written = ([report / "report.md"] if report else []) + ([submission] if submission else [])
+    refuse_existing(overwrite, *written)
     from aanet.data.datasets import open_dataset, parse_options
     from aanet.evaluation.naming import name_models
     from aanet.evaluation.protocols import protocol_of
     from aanet.evaluation.report import ErrorMaps, spread, write_report
     from aanet.evaluation.submission import submission_format
 
-    models, options = name_models(model or ["aanet"]), parse_options(option or [])
+    models, options = name_models(model or [files.DEFAULT]), parse_options(option or [])
     if submission is not None:
         datasets = [
             open_dataset(dataset, root, part, **options) for part in submission_format(dataset).splits

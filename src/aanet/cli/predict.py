@@ -36,6 +36,7 @@ from aanet.cli.prediction_job import Job, color_range, report, run, video_files
 from aanet.cli.recordings import LeftTopic, RightTopic, Tolerance, both_topics, calibration_of
 from aanet.errors import InputError
 from aanet.io.atomic import remove_leftovers
+from aanet.models.weights import files
 
 
 def predict(
@@ -81,7 +82,7 @@ def predict(
         typer.Option(
             metavar="MODEL",
             help=ANY_MODEL,
-            show_default="aanet",
+            show_default=files.DEFAULT,
             rich_help_panel=MATCHING,
         ),
     ] = None,

@@ -8,12 +8,13 @@ import typer
 
 from aanet.cli.console import track
 from aanet.cli.options import ANY_MODEL, Dataset, JsonOutput, Overwrite, Root, Split, refuse_existing
+from aanet.models.weights import files
 
 
 def pseudo_label(
     dataset: Dataset,
     root: Root,
-    model: Annotated[str, typer.Option(metavar="MODEL", help=ANY_MODEL)] = "aanet",
+    model: Annotated[str, typer.Option(metavar="MODEL", help=ANY_MODEL)] = files.DEFAULT,
     split: Split = None,
     max_difference: Annotated[
         float,

@@ -121,7 +121,7 @@ def find_source(
                 f"The network has a maximum disparity of {model.max_disparity}, not {max_disparity}."
             )
         return model
-    name = "aanet" if model is None else str(model)
+    name = files.DEFAULT if model is None else str(model)
     if weights == "random":
         from aanet.models import zoo
 

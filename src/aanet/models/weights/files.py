@@ -15,6 +15,7 @@ import safetensors
 from aanet.errors import ReadError
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
+DEFAULT = "aanet"  # the bundled weights that are used if no model is named
 
 
 def find(source: str | os.PathLike[str]) -> Path:
@@ -47,5 +48,6 @@ def facts(name: str) -> dict[str, Any]:
 
 
 def bundled_names() -> list[str]:
-    """Return the names of the bundled weights."""
-    return sorted(path.stem.replace("-", ":") for path in BUNDLED.glob("*.safetensors"))
+    """Return the names of the bundled weights, the default first."""
+    names = [path.stem.replace("-", ":") for path in BUNDLED.glob("*.safetensors")]
+    return sorted(names, key=lambda name: (name != DEFAULT, name))
