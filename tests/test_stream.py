@@ -59,6 +59,7 @@ def test_only_the_first_frame_is_checked_unless_strict():
         next(results)
 
 
+@pytest.mark.slow
 def test_results_and_frames_are_not_kept():
     matcher = FakeEngine(5.0).matcher
     alive = []

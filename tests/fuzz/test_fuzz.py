@@ -54,6 +54,7 @@ def test_valid_files_are_read_and_so_are_their_parts_together(group: str) -> Non
     runner.close()
 
 
+@pytest.mark.slow
 def test_files_that_failed_once_do_not_fail_again() -> None:
     paths = sorted(REGRESSIONS.iterdir())
     assert paths

@@ -267,6 +267,7 @@ def test_a_checkpoint_that_does_not_fit_is_named(make_recipe: MakeRecipe, tmp_pa
         trainer(make_recipe(ONE_STAGE), tmp_path).resume(tmp_path / "absent")
 
 
+@pytest.mark.slow
 def test_resume_takes_the_newest_undamaged_checkpoint(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     recipe = make_recipe(ONE_STAGE)
     for stop in (1, 2, 3):
