@@ -97,6 +97,9 @@ def test_the_picture_has_lines_over_a_rectified_pair(calibrated: tuple[Rig, RigC
     assert picture.shape[1] > 1280
     green = (picture == (0, 220, 90)).all(axis=2)
     assert (green.sum(axis=1) > 1200).sum() == 12  # each across both images
+    assert found._repr_png_().startswith(b"\x89PNG")
+    assert repr(found).startswith("RigCalibration(480×360, pinhole, baseline 60")
+    assert repr(found).endswith("15 pairs, good)")
 
 
 @pytest.mark.slow

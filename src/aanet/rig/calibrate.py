@@ -71,6 +71,17 @@ class RigCalibration:
     solution: Solution
     assessment: Assessment
 
+    def __repr__(self) -> str:
+        width, height = self.views.size
+        return (
+            f"RigCalibration({width}×{height}, {self.solution.lenses[0].model}, "
+            f"baseline {1000 * self.baseline_m:.1f} mm, epipolar error {self.solution.epipolar_rms:.2f} px, "
+            f"{len(self.solution.pairs)} pairs, {'good' if self.is_good else 'bad'})"
+        )
+
+    def _repr_png_(self) -> bytes:
+        return encode_image(self.picture(), ".png")
+
     @property
     def is_good(self) -> bool:
         """Whether nothing speaks against the calibration; `problems` says what does."""
@@ -103,7 +114,7 @@ class RigCalibration:
 
     def save_picture(self, path: PathLike) -> None:
         """Write the picture as PNG."""
-        write_bytes(path, encode_image(self.picture(), ".png"))
+        write_bytes(path, self._repr_png_())
 
     def picture(self) -> Image:
         """A picture of where the corners are, and of a rectified pair."""
