@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -12,6 +11,7 @@ from aanet.errors import AanetError
 from aanet.io.images import write_image
 from aanet.io.pairs import find_pairs
 from helpers.matching_network import textured_scene
+from helpers.videos import write_video
 
 
 def put(root: Path, *names: str) -> None:
@@ -90,20 +90,15 @@ def test_names_never_lead_out_of_the_output_folder(tmp_path):
     assert found(table) == {"a/left": (0, 1), "b/left": (2, 3)}
 
 
-def write_video(path: Path, frames: list[np.ndarray]) -> None:
-    height, width = frames[0].shape[:2]
-    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10, (width, height))
-    for frame in frames:
-        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
-    writer.release()
-
-
 def test_videos_are_pairs_of_frames(tmp_path):
     frames = [textured_scene(48, 64, seed) // 2 + 40 * seed for seed in range(3)]
     write_video(tmp_path / "l.avi", frames)
-    write_video(tmp_path / "r.avi", frames[::-1][:2])
-    pairs = list(find_pairs(tmp_path / "l.avi", tmp_path / "r.avi"))
-    assert [pair.name for pair in pairs] == ["frame_000000", "frame_000001"]
+    write_video(tmp_path / "r.avi", frames[::-1])
+    found = find_pairs(tmp_path / "l.avi", tmp_path / "r.avi")
+    pairs = list(found)
+    assert (found.name, found.total) == ("l", 3)
+    assert [pair.name for pair in pairs] == ["frame_000000", "frame_000001", "frame_000002"]
+    assert [pair.time for pair in pairs] == pytest.approx([0, 0.1, 0.2])
     left, right = pairs[0].load()
     assert left.shape == (48, 64, 3)
     assert np.abs(left.astype(int) - frames[0]).mean() < 12  # JPEG; red and blue in their places

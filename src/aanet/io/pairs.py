@@ -1,4 +1,4 @@
-"""Find pairs: two files, folders, patterns, a CSV file, two videos, or one side-by-side image or video."""
+"""Find pairs: files, folders, patterns, a CSV file, or the frames of videos, cameras and streams."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import cv2
-import numpy as np
-
-from aanet.errors import InputError, ReadError
+from aanet.errors import InputError
+from aanet.io.frames import StereoFrame, StereoVideo, frame_source_kind
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
 from aanet.io.tables import read_table
-
-VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg")
 
 # Words in the names of files and folders that mark the left and the right side.
 _SIDES = (
@@ -32,6 +28,7 @@ class Pair:
 
     name: str  # the beginning of the names of its output files; may contain "/"
     load: Callable[[], tuple[AnyImage, AnyImage]] = field(repr=False)
+    time: float | None = None  # of a frame, in seconds since the beginning of the recording
 
 
 @dataclass
@@ -41,17 +38,29 @@ class Pairs:
     pairs: Callable[[], Iterator[Pair]]
     total: int | None  # None for a video that does not state its length
     unmatched: list[str] = field(default_factory=list)  # files of one side without a partner
+    name: str = "pairs"  # of a file with the results of all pairs
+    video: StereoVideo | None = None  # the pairs are frames of it
 
     def __iter__(self) -> Iterator[Pair]:
         return self.pairs()
+
+    def sample(self, count: int) -> Iterator[tuple[AnyImage, AnyImage]]:
+        """Images of up to `count` pairs, evenly distributed; of a camera only the first frame."""
+        if self.video is not None:
+            yield from ((frame.left, frame.right) for frame in self.video.sample(count))
+            return
+        pairs = list(self)
+        for index in range(min(count, len(pairs))):
+            yield pairs[(2 * index + 1) * len(pairs) // (2 * min(count, len(pairs)))].load()
 
 
 def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | None = None) -> Pairs:
     """Find the pairs that the one or two arguments of `aanet predict` mean.
 
     Args:
-        left: A left image, folder, pattern such as `scene/*_left.png`, or video.  Without `right`: a CSV file
-            with the columns left and right, a folder that holds both sides, or a side-by-side image or video.
+        left: A left image, folder, pattern such as `scene/*_left.png`, or what `StereoVideo` takes for a
+            video, camera or stream.  Without `right`: a CSV file with the columns left and right, a folder
+            that holds both sides, or an image, video, camera or stream with both views side by side.
         right: The same for the right side.
     """
     first, second = os.fspath(left), None if right is None else os.fspath(right)
@@ -66,14 +75,14 @@ def find_pairs(left: str | os.PathLike[str], right: str | os.PathLike[str] | Non
 
 
 def _kind(source: str) -> str:
-    path, suffix = Path(source), Path(source).suffix.lower()
+    path, frames = Path(source), frame_source_kind(source)
     if path.is_dir():
         return "a folder"
-    if not path.exists() and glob.has_magic(source):
+    if frames is None and not path.exists() and glob.has_magic(source):
         return "a pattern"
-    if suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         return "a CSV file"
-    return "a video" if suffix in VIDEO_SUFFIXES else "an image"
+    return frames or "an image"
 
 
 def _from_images(left: str, right: str) -> Pairs:
@@ -197,20 +206,14 @@ def _names(files: list[Path]) -> list[str]:
     return names
 
 
-def _from_videos(left: str, right: str) -> Pairs:
-    totals = [_frame_count(video) for video in (left, right)]
+def _from_frames(left: str, right: str | None = None) -> Pairs:
+    video = StereoVideo(left, right)
 
-    def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        return zip(_frames(left), _frames(right), strict=False)  # ends with the shorter video
+    def named() -> Iterator[Pair]:
+        for index, frame in enumerate(video):
+            yield Pair(f"frame_{index:06d}", partial(_unchanged, frame), frame.time)
 
-    return _of_frames(frames, None if None in totals else min(total for total in totals if total is not None))
-
-
-def _from_wide_video(video: str) -> Pairs:
-    def frames() -> Iterator[tuple[AnyImage, AnyImage]]:
-        return map(_halves, _frames(video))
-
-    return _of_frames(frames, _frame_count(video))
+    return Pairs(named, video.total, name=video.name, video=video)
 
 
 def _from_wide_image(path: str) -> Pairs:
@@ -229,56 +232,20 @@ def _halves(image: AnyImage) -> tuple[AnyImage, AnyImage]:
     return image[:, :half], image[:, half : 2 * half]
 
 
-def _of_frames(frames: Callable[[], Iterator[tuple[AnyImage, AnyImage]]], total: int | None) -> Pairs:
-    def named() -> Iterator[Pair]:
-        for index, pair in enumerate(frames()):
-            yield Pair(f"frame_{index:06d}", partial(_unchanged, pair))
-
-    return Pairs(named, total)
-
-
-def _unchanged(pair: tuple[AnyImage, AnyImage]) -> tuple[AnyImage, AnyImage]:
-    return pair
-
-
-def _frame_count(video: str) -> int | None:
-    capture = _open_video(video)
-    count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
-    capture.release()
-    return count if count > 0 else None
-
-
-def _frames(video: str) -> Iterator[AnyImage]:
-    capture = _open_video(video)
-    try:
-        while True:
-            more, frame = capture.read()
-            if not more:
-                return
-            yield np.ascontiguousarray(frame[:, :, ::-1])
-    finally:
-        capture.release()
-
-
-def _open_video(video: str) -> cv2.VideoCapture:
-    if not Path(video).is_file():
-        raise ReadError(f"{video} does not exist; expected a video.")
-    capture = cv2.VideoCapture(video)
-    if not capture.isOpened():
-        raise ReadError(f"{video} is damaged, or OpenCV cannot decode its format.")
-    return capture
+def _unchanged(frame: StereoFrame) -> tuple[AnyImage, AnyImage]:
+    return frame.left, frame.right
 
 
 _BOTH: dict[str, Callable[[str, str], Pairs]] = {
     "an image": _from_images,
     "a folder": _from_folders,
     "a pattern": _from_patterns,
-    "a video": _from_videos,
+    **dict.fromkeys(("a video", "a camera", "a stream"), _from_frames),
     "a CSV file": _from_two_tables,
 }
 _ALONE: dict[str, Callable[[str], Pairs]] = {
     "a CSV file": _from_table,
     "a folder": _from_folder,
-    "a video": _from_wide_video,
+    **dict.fromkeys(("a video", "a camera", "a stream"), _from_frames),
     "an image": _from_wide_image,
 }
