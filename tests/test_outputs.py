@@ -12,7 +12,7 @@ import pytest
 TOY = """
 from aanet.outputs import OUTPUTS, FileType, Output
 TOY = FileType(".toy", "application/x-toy")
-OUTPUTS["toy"] = Output((TOY,), "what a toy holds", lambda result, suffix: b"toy", needs="check")
+OUTPUTS["toy"] = Output((TOY,), "what a toy holds", lambda result, suffix, options: b"toy", needs="check")
 """
 SAVE = """
 import numpy as np

@@ -14,6 +14,7 @@ from aanet.io.images import decode_image, read_image
 from aanet.io.points import read_ply
 from aanet.outputs import OUTPUTS, find, spellings
 from aanet.result import StereoResult
+from aanet.viz import colorize_depth, colorize_disparity
 
 CAMERA = StereoCamera(fx=100, cx=19.5, cy=14.5, baseline_m=0.2, width=40, height=30)
 
@@ -78,9 +79,8 @@ def test_disparities_are_read_back_as_they_were(result, tmp_path, suffix):
 
 
 def test_the_other_parts_are_read_back_as_they_were(result, tmp_path):
-    depth, millimeters, sure, confidence, hidden, cloud = result.save(
-        tmp_path, "depth.npy", "depth", "confidence.npy", "confidence", "occlusion", "ply"
-    )
+    names = ("depth.npy", "depth", "confidence.npy", "confidence", "occlusion", "ply")
+    depth, millimeters, sure, confidence, hidden, cloud = result.save(tmp_path, *names, flying_pixels=True)
     np.testing.assert_array_equal(read_depth(depth), result.depth())
     np.testing.assert_allclose(read_depth(millimeters), result.depth(), atol=5.1e-4)
     np.testing.assert_array_equal(np.load(sure), result.confidence)
@@ -148,12 +148,13 @@ def test_a_result_is_one_line(result):
 
 def test_a_cloud_holds_what_is_near_and_certain(result):
     result.disparity[0, 0] = np.nan
-    points, colors = result.cloud()
+    points, colors = result.cloud(flying_pixels=True)
     assert points.shape == colors.shape == (30 * 40 - 1, 3)
     depth, sure = result.depth(), result.confidence
     limit = float(np.nanmedian(depth))
     keep = np.isfinite(depth) & (depth <= limit) & (sure >= 0.5) & ~result.occlusion
-    points, colors = result.cloud(min_confidence=0.5, max_depth=limit, visible_only=True)
+    limits = {"min_confidence": 0.5, "max_depth": limit, "flying_pixels": True}
+    points, colors = result.cloud(**limits, visible_only=True)
     np.testing.assert_array_equal(points, result.points()[keep])
     np.testing.assert_array_equal(colors, result.left[keep])
     result.occlusion = None
@@ -161,8 +162,61 @@ def test_a_cloud_holds_what_is_near_and_certain(result):
         result.cloud(visible_only=True)
 
 
+def test_saved_depth_and_points_omit_what_is_far_or_uncertain(result, tmp_path):
+    limit = float(np.nanmedian(result.depth()))
+    options = {"min_confidence": 0.5, "max_depth": limit}
+    depth, cloud = result.save(tmp_path, "depth.npy", "ply", **options)
+    keep = (result.confidence >= 0.5) & (result.depth() <= limit)
+    np.testing.assert_array_equal(read_depth(depth), np.where(keep, result.depth(), np.nan))
+    np.testing.assert_array_equal(result.depth(**options), read_depth(depth))
+    points, colors = result.cloud(**options)
+    np.testing.assert_array_equal(read_ply(cloud)[0], points)
+    np.testing.assert_array_equal(read_ply(cloud)[1], colors)
+    assert 0 < len(points) < keep.sum()  # without the flying pixels
+
+
+def test_a_range_fixes_the_colors_of_disparity_and_depth(result, tmp_path):
+    def picture(output, **options):
+        return read_image(result.save(tmp_path, output, **options)[0])[:, :40]
+
+    np.testing.assert_array_equal(
+        picture("color", range=(4, 12)), colorize_disparity(result.disparity, 4, 12)
+    )
+    np.testing.assert_array_equal(picture("depth_color", range="2:5m"), colorize_depth(result.depth(), 2, 5))
+    # fx · baseline is 20: the same scale in the other unit.
+    np.testing.assert_array_equal(picture("color", range="2:5m"), picture("color", range=(4, 10)))
+    np.testing.assert_array_equal(picture("depth_color", range="2:5m"), picture("depth_color", range="4:10"))
+    far = picture("depth_color", range="0:10")  # infinity cannot be on a logarithmic scale
+    np.testing.assert_array_equal(far, colorize_depth(result.depth(), 2, 20))
+    panels = [read_image(result.save(tmp_path, "panel", range=text)[0]) for text in ("4:12", "2:30")]
+    assert (panels[0] != panels[1]).any()
+    result.camera = None
+    with pytest.raises(InputError, match="colors in meters needs a calibration"):
+        result.save(tmp_path, "color", range="2:5m")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_confidence": 2}, "min_confidence must be from 0 to 1; got 2"),
+        ({"max_depth": 0}, "max_depth must be above 0 meters"),
+        ({"flying_pixels": "yes"}, "flying_pixels must be True or False"),
+        ({"range": "5"}, "LOW:HIGH in pixels, such as 5:80, or in meters, such as 0.5:10m; got 5"),
+        ({"range": (5, 5)}, "LOW:HIGH"),
+        ({"range": "0:5m"}, "LOW:HIGH"),
+        ({"range": 7}, "LOW:HIGH"),
+        ({"confidence": 0.5}, r"no option 'confidence' \(did you mean 'min_confidence'\?\)"),
+    ],
+)
+def test_wrong_options_of_saving_are_one_sentence(result, tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        result.save(tmp_path, "color", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_name_that_ends_like_a_file_is_that_file(result, tmp_path):
-    assert result.save(tmp_path / "new" / "scene.ply") == [tmp_path / "new" / "scene.ply"]
+    scene = tmp_path / "new" / "scene.ply"
+    assert result.save(scene, flying_pixels=True) == [scene]
     np.testing.assert_array_equal(read_ply(tmp_path / "new/scene.ply")[0], result.points().reshape(-1, 3))
     result.save(tmp_path / "d.pfm")
     np.testing.assert_array_equal(read_disparity(tmp_path / "d.pfm"), result.disparity)

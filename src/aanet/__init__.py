@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from aanet.geometry.camera import StereoCamera as StereoCamera
     from aanet.geometry.rectification import Calibration as Calibration
     from aanet.inference.options import MatchOptions as MatchOptions
+    from aanet.io.frames import StereoVideo as StereoVideo
     from aanet.matcher import StereoMatcher as StereoMatcher
     from aanet.models.weights.checkpoint import load as load_network
     from aanet.models.zoo import build as build_network
@@ -26,6 +27,7 @@ _PUBLIC = {
     "StereoCamera": ("aanet.geometry.camera", "StereoCamera"),
     "StereoMatcher": ("aanet.matcher", "StereoMatcher"),
     "StereoResult": ("aanet.result", "StereoResult"),
+    "StereoVideo": ("aanet.io.frames", "StereoVideo"),
     "build_network": ("aanet.models.zoo", "build"),
     "load_calibration": ("aanet.geometry.calibration", "load_calibration"),
     "load_network": ("aanet.models.weights.checkpoint", "load"),
@@ -38,6 +40,7 @@ __all__ = [
     "StereoCamera",
     "StereoMatcher",
     "StereoResult",
+    "StereoVideo",
     "__version__",
     "build_network",
     "load_calibration",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -22,7 +22,9 @@ from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
 from aanet.inference.postprocess import postprocess
 from aanet.inference.spec import MAX_DISPARITY, Engine, Maps, NetworkSpec
+from aanet.inference.temporal import TemporalFilter
 from aanet.inference.tiling import bytes_per_pixel, match_in_tiles, tile_for
+from aanet.io.frames import FrameSource, StereoFrame, StereoVideo
 from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
 from aanet.result import StereoResult
 from aanet.typing import FloatMap, Mask
@@ -148,6 +150,56 @@ class StereoMatcher:
             matched = self._match_group([prepared[index] for index in indices], options)
             results.update(zip(indices, matched, strict=True))
         return [results[index] for index in range(len(prepared))]
+
+    def stream(
+        self,
+        source: FrameSource | Iterable[StereoFrame | tuple[Source, Source]],
+        right: FrameSource | None = None,
+        *,
+        calibration: AnyCalibration | None = None,
+        temporal: float | None = None,
+        options: MatchOptions | None = None,
+        **changes: Any,
+    ) -> Iterator[StereoResult]:
+        """Match the frames of a video, camera or network stream one at a time, and keep none of them.
+
+        Only the first frame is checked for common mistakes, unless `strict=True`. An error of the source,
+        such as a camera that is unplugged, is raised after the result of its last frame.
+
+        Args:
+            source: A video, the number of a camera, its device or the URL of a stream, with both views side
+                by side unless `right` is given; or any frames or pairs, such as a `StereoVideo`.
+            right: The video, camera or stream of the right view.
+            calibration: As of a call.
+            temporal: Weight of the new frame in an average along time, which reduces flicker; 0.4 is a good
+                start, and None is no average.  See `TemporalFilter`.
+            options: The options of the match.
+            changes: Single options by name.
+        """
+        options = MatchOptions.of(options, changes)
+        known = None if calibration is None else _as_calibration(calibration)
+        average = None if temporal is None else TemporalFilter(temporal)
+        frames = source
+        if isinstance(frames, str | os.PathLike | int):
+            frames = StereoVideo(frames, right)
+        elif right is not None:
+            raise InputError("The right source goes with a video, camera or stream; pairs have both sides.")
+        return self._stream(frames, known, average, options)
+
+    def _stream(
+        self,
+        frames: Iterable[StereoFrame | tuple[Source, Source]],
+        calibration: Calibration | None,
+        average: TemporalFilter | None,
+        options: MatchOptions,
+    ) -> Iterator[StereoResult]:
+        for frame in frames:
+            result = self(frame[0], frame[1], calibration=calibration, options=options)
+            result.time = frame.time if isinstance(frame, StereoFrame) else None
+            if average is not None:
+                result.disparity = average(result.disparity)
+            options = replace(options, inspect=False)
+            yield result
 
     def _match_group(self, pairs: list[_Prepared], options: MatchOptions) -> list[StereoResult]:
         """Results of pairs of one size."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from aanet.errors import InputError, did_you_mean
+from aanet.inference.save_options import SaveOptions
 
 if TYPE_CHECKING:
     from aanet.geometry.camera import StereoCamera
@@ -32,6 +33,7 @@ NPY = FileType(".npy", "application/octet-stream")
 NPZ = FileType(".npz", "application/zip")
 PLY = FileType(".ply", "application/x-ply")
 JSON = FileType(".json", "application/json")
+VIDEO_SUFFIX = ".mp4"
 
 
 class Result(Protocol):
@@ -45,10 +47,12 @@ class Result(Protocol):
     camera: StereoCamera | None
     model: str
 
-    def depth(self) -> FloatMap:
+    def depth(self, *, min_confidence: float, max_depth: float) -> FloatMap:
         """Meters along the optical axis, [H, W]."""
 
-    def cloud(self) -> tuple[FloatMap, Image]:
+    def cloud(
+        self, *, min_confidence: float, max_depth: float, flying_pixels: bool
+    ) -> tuple[FloatMap, Image]:
         """Points [N, 3] in meters and their RGB [N, 3]."""
 
     def summary(self) -> dict[str, Any]:
@@ -62,16 +66,18 @@ class Output:
     Attributes:
         types: The supported file formats; the first is the default.
         content: What the file contains, in a few words.
-        encode: Returns the bytes of the file, from a result and the suffix of one of `types`.
+        encode: Returns the bytes of the file, from a result, the suffix of one of `types`, and the options.
+        picture: Returns the picture that the file contains, which can also be a frame of a video.
         needs: What the result must have: a camera, or the left-right check.
         stem: Name of the file, if it is not the name of the output.
     """
 
     types: tuple[FileType, ...]
     content: str
-    encode: Callable[[Result, str], bytes]
+    encode: Callable[[Result, str, SaveOptions], bytes]
     needs: Literal["camera", "check"] | None = None
     stem: str | None = None
+    picture: Callable[[Result, SaveOptions], Image] | None = None
 
 
 class Chosen(NamedTuple):
@@ -98,7 +104,20 @@ def find(wanted: str) -> Chosen:
     return Chosen(output, (output.stem or name) + chosen.suffix, chosen)
 
 
-def encode(result: Result, wanted: str) -> bytes:
+def find_output(wanted: str) -> Output:
+    """Look up an output as `find` does, or one that is saved as a video, such as "color.mp4"."""
+    name, _, suffix = wanted.partition(".")
+    if f".{suffix}" != VIDEO_SUFFIX or name not in OUTPUTS:
+        return find(wanted).output
+    if OUTPUTS[name].picture is None:
+        videos = ", ".join(
+            known + VIDEO_SUFFIX for known, each in OUTPUTS.items() if each.picture is not None
+        )
+        raise InputError(f"{name} cannot be saved as a video; {videos} can.")
+    return OUTPUTS[name]
+
+
+def encode(result: Result, wanted: str, options: SaveOptions | None = None) -> bytes:
     """Return the bytes of the file of an output."""
     chosen = find(wanted)
     if chosen.output.needs == "camera" and result.camera is None:
@@ -108,7 +127,7 @@ def encode(result: Result, wanted: str) -> bytes:
     checked = result.occlusion is not None and result.right_disparity is not None
     if chosen.output.needs == "check" and not checked:
         raise InputError(f"Saving {wanted} needs the left-right check (check=True, or --check).")
-    return chosen.output.encode(result, chosen.type.suffix)
+    return chosen.output.encode(result, chosen.type.suffix, options or SaveOptions())
 
 
 def for_suffix(suffix: str) -> str | None:
@@ -140,51 +159,91 @@ def describe(camera: str, check: str) -> list[str]:
     ]
 
 
-def _disparity(result: Result, suffix: str) -> bytes:
+def _disparity(result: Result, suffix: str, _options: SaveOptions) -> bytes:
     from aanet.io.disparity import encode_disparity
 
     return encode_disparity(result.disparity, suffix)
 
 
-def _right_disparity(result: Result, suffix: str) -> bytes:
+def _right_disparity(result: Result, suffix: str, _options: SaveOptions) -> bytes:
     from aanet.io.disparity import encode_disparity
 
     assert result.right_disparity is not None
     return encode_disparity(result.right_disparity, suffix)
 
 
-def _color(result: Result, suffix: str) -> bytes:
+def _image(picture: Callable[[Result, SaveOptions], Image]) -> Callable[[Result, str, SaveOptions], bytes]:
+    """An encoder of a picture."""
+
+    def encoder(result: Result, suffix: str, options: SaveOptions) -> bytes:
+        from aanet.io.images import encode_image
+
+        return encode_image(picture(result, options), suffix)
+
+    return encoder
+
+
+def _color(result: Result, options: SaveOptions) -> Image:
     from aanet import viz
-    from aanet.io.images import encode_image
 
-    low, high = viz.value_range(result.disparity)
-    picture = viz.with_scale_bar(viz.colorize_disparity(result.disparity, low, high), low, high, "px")
-    return encode_image(picture, suffix)
+    low, high = _disparity_range(result, options)
+    return viz.with_scale_bar(viz.colorize_disparity(result.disparity, low, high), low, high, "px")
 
 
-def _depth(result: Result, suffix: str) -> bytes:
+def _disparity_range(result: Result, options: SaveOptions) -> tuple[float, float]:
+    """The range of the colors in pixels."""
+    from aanet import viz
+
+    chosen = options.color_range()
+    if chosen is None:
+        return viz.value_range(result.disparity)
+    if chosen.unit == "px":
+        return chosen.low, chosen.high
+    if result.camera is None:
+        raise InputError("A range of colors in meters needs a calibration; give it in pixels, such as 5:80.")
+    low, high = (
+        result.camera.fx * result.camera.baseline_m / depth - result.camera.doffs
+        for depth in (chosen.high, chosen.low)
+    )
+    return low, high
+
+
+def _depth(result: Result, suffix: str, options: SaveOptions) -> bytes:
     from aanet.io.depth import encode_depth
 
-    return encode_depth(result.depth(), suffix)
+    return encode_depth(_filtered_depth(result, options), suffix)
 
 
-def _depth_color(result: Result, suffix: str) -> bytes:
+def _filtered_depth(result: Result, options: SaveOptions) -> FloatMap:
+    return result.depth(min_confidence=options.min_confidence, max_depth=options.max_depth)
+
+
+def _depth_color(result: Result, options: SaveOptions) -> Image:
     from aanet import viz
-    from aanet.io.images import encode_image
 
-    depth = result.depth()
-    low, high = viz.value_range(depth)
-    picture = viz.with_scale_bar(viz.colorize_depth(depth, low, high), low, high, "m")
-    return encode_image(picture, suffix)
+    depth, chosen = _filtered_depth(result, options), options.color_range()
+    low, high = viz.value_range(depth) if chosen is None else chosen[:2]
+    if chosen is not None and chosen.unit == "px":
+        assert result.camera is not None
+        scale, doffs = result.camera.fx * result.camera.baseline_m, result.camera.doffs
+        # The far end of a scale that includes infinity is the depth of one pixel.
+        low, high = (scale / max(disparity + doffs, 1.0) for disparity in (chosen.high, chosen.low))
+    return viz.with_scale_bar(viz.colorize_depth(depth, low, high), low, high, "m")
 
 
-def _ply(result: Result, _suffix: str) -> bytes:
+def _ply(result: Result, _suffix: str, options: SaveOptions) -> bytes:
     from aanet.io.points import encode_ply
 
-    return encode_ply(*result.cloud())
+    return encode_ply(
+        *result.cloud(
+            min_confidence=options.min_confidence,
+            max_depth=options.max_depth,
+            flying_pixels=options.flying_pixels,
+        )
+    )
 
 
-def _confidence(result: Result, suffix: str) -> bytes:
+def _confidence(result: Result, suffix: str, _options: SaveOptions) -> bytes:
     from aanet.io.images import encode_image
     from aanet.io.maps import encode_npy
 
@@ -197,7 +256,7 @@ def _gray(result: Result) -> Image:
     return np.rint(result.confidence * 255).astype(np.uint8)
 
 
-def _occlusion(result: Result, suffix: str) -> bytes:
+def _occlusion(result: Result, suffix: str, _options: SaveOptions) -> bytes:
     import numpy as np
 
     from aanet.io.images import encode_image
@@ -206,21 +265,22 @@ def _occlusion(result: Result, suffix: str) -> bytes:
     return encode_image(result.occlusion.astype(np.uint8) * 255, suffix)
 
 
-def _panel(result: Result, suffix: str) -> bytes:
+def _panel(result: Result, options: SaveOptions) -> Image:
     import numpy as np
 
     from aanet import viz
-    from aanet.io.images import as_rgb8, encode_image
+    from aanet.io.images import as_rgb8
 
-    images = [result.left, viz.colorize_disparity(result.disparity), as_rgb8(_gray(result))]
+    colored = viz.colorize_disparity(result.disparity, *_disparity_range(result, options))
+    images = [result.left, colored, as_rgb8(_gray(result))]
     titles = ["Left image", f"Disparity ({result.model})", "Confidence"]
     if result.occlusion is not None:
-        images.append(np.where(result.occlusion[..., None], np.uint8(0), images[1]).astype(np.uint8))
+        images.append(np.where(result.occlusion[..., None], np.uint8(0), colored).astype(np.uint8))
         titles.append("Disparity, occlusions black")
-    return encode_image(viz.panel(images, titles, columns=2 if len(images) == 4 else 3), suffix)
+    return viz.panel(images, titles, columns=2 if len(images) == 4 else 3)
 
 
-def _arrays(result: Result, _suffix: str) -> bytes:
+def _arrays(result: Result, _suffix: str, _options: SaveOptions) -> bytes:
     from aanet.io.maps import encode_npz
 
     names = ("disparity", "confidence", "left", "occlusion", "right_disparity")
@@ -228,7 +288,7 @@ def _arrays(result: Result, _suffix: str) -> bytes:
     return encode_npz(arrays, compressed=False)  # compressing would take longer than writing it
 
 
-def _summary(result: Result, _suffix: str) -> bytes:
+def _summary(result: Result, _suffix: str, _options: SaveOptions) -> bytes:
     return json.dumps(result.summary()).encode()
 
 
@@ -238,14 +298,18 @@ OUTPUTS: dict[str, Output] = {
     "disparity": Output(
         (*_MAPS,), "pixels; the PNG has 16 bits, 256 times the value, 0 is unknown", _disparity
     ),
-    "color": Output((PNG, JPEG), "the disparity in color, with a scale", _color),
+    "color": Output((PNG, JPEG), "the disparity in color, with a scale", _image(_color), picture=_color),
     "depth": Output((PNG, NPY), "meters; the PNG has 16 bits, in millimeters", _depth, needs="camera"),
-    "depth_color": Output((PNG, JPEG), "the depth in color, with a scale", _depth_color, needs="camera"),
+    "depth_color": Output(
+        (PNG, JPEG), "the depth in color, with a scale", _image(_depth_color), "camera", picture=_depth_color
+    ),
     "ply": Output((PLY,), "colored points in meters", _ply, needs="camera", stem="points"),
     "confidence": Output((PNG, NPY), "0 to 1; the PNG has 255 times the value", _confidence),
     "occlusion": Output((PNG,), "255 where the left-right check fails", _occlusion, needs="check"),
     "right_disparity": Output((*_MAPS,), "on the grid of the right image", _right_disparity, needs="check"),
-    "panel": Output((PNG, JPEG), "image, disparity and confidence side by side", _panel),
+    "panel": Output(
+        (PNG, JPEG), "image, disparity and confidence side by side", _image(_panel), picture=_panel
+    ),
     "arrays": Output((NPZ,), "all maps and the left image", _arrays),
     "summary": Output((JSON,), "ranges, confidence, warnings and camera", _summary),
 }

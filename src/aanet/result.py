@@ -12,7 +12,11 @@ import numpy as np
 
 from aanet import outputs
 from aanet.errors import InputError
+from aanet.geometry import measurement
 from aanet.geometry.camera import StereoCamera
+from aanet.geometry.measurement import Length
+from aanet.inference.flying_pixels import flying_pixels as find_flying_pixels
+from aanet.inference.save_options import SaveOptions, require_filter
 from aanet.io.atomic import write_bytes
 from aanet.io.images import PathLike
 from aanet.typing import FloatMap, Image, Mask
@@ -37,6 +41,7 @@ class StereoResult:
         notes: Sentences about how the images are stored (gray, 16 bits, alpha), which does not affect it.
         camera: The camera that `depth` and `points` use by default.
         seconds: Time of the matching, without reading and checking the images.
+        time: Of a frame, in seconds since the beginning of the video; None for a still pair.
         model: Name of the network, or "sgbm".
         engine: Description of the engine that computed it.
     """
@@ -50,12 +55,28 @@ class StereoResult:
     notes: list[str] = field(default_factory=list)
     camera: StereoCamera | None = None
     seconds: float = 0.0
+    time: float | None = None
     model: str = ""
     engine: str = ""
 
-    def depth(self, camera: StereoCamera | None = None) -> FloatMap:
-        """Meters along the optical axis, [H, W]; NaN at infinity."""
-        return self._camera(camera, "Depth").depth(self.disparity)
+    def depth(
+        self,
+        camera: StereoCamera | None = None,
+        *,
+        min_confidence: float = 0.0,
+        max_depth: float = np.inf,
+    ) -> FloatMap:
+        """Meters along the optical axis, [H, W]; NaN at infinity.
+
+        Args:
+            camera: Another camera than that of the result.
+            min_confidence: NaN where the confidence is lower, 0 … 1.
+            max_depth: NaN where the depth is larger, in meters.
+        """
+        require_filter(min_confidence, max_depth)
+        depth = self._camera(camera, "Depth").depth(self.disparity)
+        keep = (self.confidence >= min_confidence) & (depth <= max_depth)
+        return np.where(keep, depth, np.float32(np.nan))
 
     def points(self, camera: StereoCamera | None = None) -> FloatMap:
         """Points in meters in the frame of the left camera, [H, W, 3]: X right, Y down, Z forward; or NaN."""
@@ -66,6 +87,7 @@ class StereoResult:
         *,
         min_confidence: float = 0.0,
         max_depth: float = np.inf,
+        flying_pixels: bool = False,
         visible_only: bool = False,
         camera: StereoCamera | None = None,
     ) -> tuple[FloatMap, Image]:
@@ -76,19 +98,34 @@ class StereoResult:
         Args:
             min_confidence: Omit points of lower confidence, 0 … 1.
             max_depth: Omit points that are farther away, in meters.
+            flying_pixels: Keep points at edges whose disparity lies between two surfaces.
             visible_only: Omit pixels that the left-right check marks as occluded.
             camera: Another camera than that of the result.
         """
-        points = self.points(camera)
-        keep = np.isfinite(points).all(axis=-1) & (self.confidence >= min_confidence)
-        keep &= points[..., 2] <= max_depth
+        depth = self.depth(camera, min_confidence=min_confidence, max_depth=max_depth)
+        keep = np.isfinite(depth)
+        if not flying_pixels:
+            keep &= ~find_flying_pixels(self.disparity)
         if visible_only:
             if self.occlusion is None:
                 raise InputError("visible_only needs the left-right check: match with check=True.")
             keep &= ~self.occlusion
-        return points[keep], self.left[keep]
+        return self.points(camera)[keep], self.left[keep]
 
-    def save(self, folder: PathLike, *what: str, name: str | None = None) -> list[Path]:
+    def depth_at(self, x: float, y: float) -> Length:
+        """The depth of a pixel in meters with its standard deviation, which `disparity_noise` explains."""
+        camera = self._camera(None, "Depth")
+        return measurement.depth_at(camera, self.disparity, self.confidence, (x, y))
+
+    def distance(self, first: tuple[float, float], second: tuple[float, float]) -> Length:
+        """The distance in meters of the points of two pixels (x, y), with its standard deviation.
+
+        Errors of the calibration are not part of it.
+        """
+        camera = self._camera(None, "A distance")
+        return measurement.distance(camera, self.disparity, self.confidence, first, second)
+
+    def save(self, folder: PathLike, *what: str, name: str | None = None, **options: Any) -> list[Path]:
         """Write outputs to files.
 
         Args:
@@ -97,29 +134,30 @@ class StereoResult:
             what: Names from `aanet.outputs.OUTPUTS`; by default "disparity" and "color".  A suffix chooses
                 another format than the first one listed there, as in "disparity.pfm".
             name: Beginning of the file names: `save("out", "color", name="left")` writes `left_color.png`.
+            options: Those of `SaveOptions`, such as `min_confidence=0.5` or `range="0.5:10m"`.
 
         Returns:
             The files, in the order of `what`.
         """
-        target = Path(folder)
+        target, chosen = Path(folder), SaveOptions.of(options)
         by_suffix = outputs.for_suffix(target.suffix)
         if by_suffix is not None and name is None and not target.is_dir():
-            return [self._save_file(target, *(what or (by_suffix,)))]
+            return [self._save_file(target, chosen, *(what or (by_suffix,)))]
         wanted = what or ("disparity", "color")
         files = [outputs.find(output).file_name for output in wanted]
         paths = [target / (file if name is None else f"{name}_{file}") for file in files]
-        contents = [outputs.encode(self, output) for output in wanted]  # all, before anything is written
+        contents = [outputs.encode(self, output, chosen) for output in wanted]  # before anything is written
         for path, content in zip(paths, contents, strict=True):
             write_bytes(path, content)
         return paths
 
-    def _save_file(self, path: Path, *what: str) -> Path:
+    def _save_file(self, path: Path, options: SaveOptions, *what: str) -> Path:
         if len(what) != 1:
             raise InputError(f"{path} is the name of one file; got {len(what)} outputs to save there.")
         (output,) = what
         if outputs.find(output).type.suffix != path.suffix:
             output = output.partition(".")[0] + path.suffix
-        write_bytes(path, outputs.encode(self, output))
+        write_bytes(path, outputs.encode(self, output, options))
         return path
 
     def summary(self) -> dict[str, Any]:

@@ -10,34 +10,11 @@ import pytest
 
 from aanet.errors import AanetError, ReadError
 from aanet.io.frames import StereoVideo, frame_source_kind
-from helpers.videos import flat_frames, write_video
+from helpers.videos import FakeCapture, flat_frames, write_video
 
 
 def values(video: StereoVideo) -> list[tuple[int, int]]:
     return [(round(frame.left.mean() / 10), round(frame.right.mean() / 10)) for frame in video]
-
-
-class FakeCapture:
-    """A camera that delivers three frames and is then unplugged."""
-
-    def __init__(self, _: object) -> None:
-        self.left, self.open = 3, True
-
-    def isOpened(self) -> bool:
-        return self.open
-
-    def grab(self) -> bool:
-        self.left -= 1
-        return self.open and self.left >= 0
-
-    def retrieve(self) -> tuple[bool, np.ndarray]:
-        return True, np.full((48, 128, 3), self.left, np.uint8)
-
-    def get(self, _: int) -> float:
-        return 0.0
-
-    def release(self) -> None:
-        self.open = False
 
 
 def test_two_videos_are_read_frame_by_frame_and_again(tmp_path):

@@ -116,6 +116,47 @@ def test_upload_and_read_the_value_under_the_pointer(
     assert f"x {x - 10}, y {y} · {expected.disparity[y, x - 10]:.2f} px" in page.inner_text("#readout")
 
 
+def test_the_ruler_measures_between_two_clicks(
+    page: Page, files: dict[str, Path], expected: StereoResult
+) -> None:
+    match(page, files)
+    assert "Click two points" in page.inner_text("#ruler")
+    box = page.locator("#under").bounding_box()
+    assert box is not None
+
+    def click(x: int, y: int) -> None:
+        page.mouse.click(
+            box["x"] + box["width"] * (x + 0.5) / 200, box["y"] + box["height"] * (y + 0.5) / 120
+        )
+
+    click(150, 40)
+    assert page.inner_text("#ruler") == "From x 150, y 40 to …"
+    click(60, 90)
+    length = expected.distance((150, 40), (60, 90))
+    assert page.inner_text("#ruler") == f"From x 150, y 40 to x 60, y 90: {length}"
+    assert page.is_visible("#ruler-line")
+    ends = [page.get_attribute("#ruler-line line:last-child", name) for name in ("x1", "y1", "x2", "y2")]
+    assert ends == ["150.5", "40.5", "60.5", "90.5"]
+    page.focus("#stage")  # the keyboard begins anew, at the cursor
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowUp")
+    page.keyboard.press("Enter")
+    length = expected.distance((59, 90), (59, 60))
+    assert page.inner_text("#ruler") == f"From x 59, y 90 to x 59, y 60: {length}"
+    page.keyboard.press("Escape")
+    assert "Click two points" in page.inner_text("#ruler")
+    assert page.is_hidden("#ruler-line")
+
+
+def test_the_ruler_needs_a_calibration(page: Page, files: dict[str, Path]) -> None:
+    match(page, files, "left", "right")
+    assert page.inner_text("#ruler") == "Distances in meters need a calibration."
+    page.click("#under")
+    assert page.is_hidden("#ruler-line")
+
+
 def test_every_view_shows_what_was_computed(
     page: Page, files: dict[str, Path], expected: StereoResult
 ) -> None:
@@ -309,7 +350,7 @@ def test_text_is_readable_in_both_themes_and_fits_a_phone(
         for view in ("disparity", "points"):
             page.check(f"[value={view}]", force=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        for selector in ("#status", "#readout", "header a", "#go", "#count", "#facts dt"):
+        for selector in ("#status", "#readout", "#ruler", "header a", "#go", "#count", "#facts dt"):
             assert contrast(page, selector) >= 4.5, selector
 
 

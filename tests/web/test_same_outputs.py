@@ -39,3 +39,34 @@ def test_the_command_writes_what_the_server_sends(
     assert summaries[0] == summaries[1]
     assert sent.keys() == written.keys()
     assert [name for name, data in sent.items() if data != written[name]] == []
+
+
+def test_the_options_of_depth_points_and_colors_are_the_same(
+    server: Server, tiny_pair: dict[str, bytes], tmp_path: Path
+) -> None:
+    for part, data in tiny_pair.items():
+        (tmp_path / part).with_suffix(".json" if part == "calib" else ".png").write_bytes(data)
+    pair = [str(tmp_path / "left.png"), str(tmp_path / "right.png"), "--calib", str(tmp_path / "calib.json")]
+    plain = {name: server.match(tiny_pair, format=name).content for name in ("depth.npy", "ply", "color")}
+    limits = {"min_confidence": 0.7, "max_depth": 4}
+    for name, chosen in (
+        ("depth.npy", limits),
+        ("ply", limits),
+        ("ply", {"flying_pixels": True}),
+        ("color", {"range": "10:70"}),
+        ("color", {"range": "1.5:6m"}),
+    ):
+        words = [
+            word
+            for option, value in chosen.items()
+            for word in ("--" + option.replace("_", "-"), *([] if value is True else [str(value)]))
+        ]
+        options = ["--model", "sgbm", "--save", name, "--overwrite", "-o", str(tmp_path / "out")]
+        done = CliRunner().invoke(app, ["predict", *pair, *options, *words])
+        assert done.exit_code == 0, (done.output, done.exception)
+        written = (tmp_path / "out" / f"left_{outputs.find(name).file_name}").read_bytes()
+        assert server.match(tiny_pair, format=name, **chosen).content == written
+        assert written != plain[name], (name, chosen)
+    refused = server.match(tiny_pair, format="color", range="70:10")
+    assert refused.status_code == 422
+    assert "LOW:HIGH in pixels" in refused.json()["message"]

@@ -12,7 +12,7 @@ from aanet.engines.table import network_engines
 from aanet.errors import WriteError
 
 # Titles under which the help groups options.
-MATCHING, COMPUTATION = "Matching", "Computation"
+MATCHING, COMPUTATION, DISPLAY, VIDEO = "Matching", "Computation", "Depth, points and colors", "Video"
 ANY_MODEL = "A bundled model, a weight file, an exported file, or sgbm."
 
 
@@ -129,6 +129,74 @@ Threads = Annotated[
         help="Number of CPU threads.",
         show_default="one per core",
         rich_help_panel=COMPUTATION,
+    ),
+]
+
+MinConfidence = Annotated[
+    float,
+    typer.Option(
+        metavar="0…1",
+        help="Omit depths and points of lower confidence.",
+        rich_help_panel=DISPLAY,
+    ),
+]
+MaxDepth = Annotated[
+    float | None,
+    typer.Option(
+        metavar="METERS",
+        help="Omit depths and points that are farther away.",
+        show_default="no limit",
+        rich_help_panel=DISPLAY,
+    ),
+]
+FlyingPixels = Annotated[
+    bool,
+    typer.Option(
+        "--flying-pixels",
+        help="Keep points at edges whose disparity lies between two surfaces.",
+        rich_help_panel=DISPLAY,
+    ),
+]
+ColorScale = Annotated[
+    str,
+    typer.Option(
+        "--range",
+        metavar="auto|each|all|LOW:HIGH",
+        help="Range of the colors: LOW:HIGH in pixels, or in meters as in 0.5:10m; each: that of each "
+        "picture; all: one for all pictures, from a sample of them; auto: all for the frames of a video, "
+        "each for still pairs.",
+        rich_help_panel=DISPLAY,
+    ),
+]
+Temporal = Annotated[
+    float | None,
+    typer.Option(
+        metavar="WEIGHT",
+        help="Average the disparities of a video along time, except where something moves; the weight of the "
+        "new frame, such as 0.4.",
+        show_default="no average",
+        rich_help_panel=VIDEO,
+    ),
+]
+Frames = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="End after this number of frames or pairs.",
+        show_default="all",
+        rich_help_panel=VIDEO,
+    ),
+]
+Fps = Annotated[
+    float | None,
+    typer.Option(
+        metavar="RATE",
+        min=0.01,
+        max=1000,
+        help="Frames per second of videos that are written.",
+        show_default="those of the source, or 10",
+        rich_help_panel=VIDEO,
     ),
 ]
 

@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aanet import outputs
-from aanet.cli.console import progress_bar, status
+from aanet.cli.console import status
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
+    ColorScale,
     Device,
     Engine,
+    FlyingPixels,
+    Fps,
+    Frames,
     JsonOutput,
+    MaxDepth,
     MaxDisparity,
+    MinConfidence,
     Overwrite,
     Postprocess,
     Precision,
     Scale,
+    Temporal,
     Threads,
     Tile,
-    refuse_existing,
 )
-from aanet.errors import AanetError, InputError, WriteError
+from aanet.cli.prediction_job import Job, color_range, report, run, video_files
+from aanet.errors import InputError
 
 if TYPE_CHECKING:
     from aanet.geometry.rectification import Calibration
-    from aanet.inference.options import MatchOptions
-    from aanet.io.pairs import Pair, Pairs
-    from aanet.matcher import StereoMatcher
 
 CALIBRATION = "Calibration"  # title under which the help groups options
-_SHOWN_WARNINGS = 20  # at most, because there may be thousands of pairs; --json lists all warnings
 
 
 def predict(
     left: Annotated[
         str,
         typer.Argument(
-            help="Left image, folder of left images, quoted pattern or video. Without a right side: a folder "
-            "of both sides, a CSV file with the columns left and right, or a side-by-side image or video."
+            help="Left image, folder of left images, quoted pattern, video, camera (0, /dev/video0) or URL "
+            "of a stream. Without a right side: a folder of both sides, a CSV file with the columns left and "
+            "right, or an image, video, camera or stream with both views side by side."
         ),
     ],
     right: Annotated[
-        str | None, typer.Argument(help="Right image, folder, pattern or video.", show_default=False)
+        str | None,
+        typer.Argument(help="Right image, folder, pattern, video, camera or stream.", show_default=False),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the results.")
@@ -59,13 +61,21 @@ def predict(
         typer.Option(
             metavar="NAMES",
             help="Comma-separated outputs. A suffix selects a format other than the first one, as in "
-            "disparity.pfm or depth.npy.\n\n" + "\n\n".join(outputs.describe("--calib", "--check")),
+            "disparity.pfm or depth.npy; color.mp4, depth_color.mp4 and panel.mp4 are videos.\n\n"
+            + "\n\n".join(outputs.describe("--calib", "--check")),
         ),
     ] = "disparity,color",
     resume: Annotated[
         bool, typer.Option("--resume", help="Skip pairs whose output files already exist.")
     ] = False,
     overwrite: Overwrite = False,
+    min_confidence: MinConfidence = 0.0,
+    max_depth: MaxDepth = None,
+    flying_pixels: FlyingPixels = False,
+    colors: ColorScale = "auto",
+    temporal: Temporal = None,
+    frames: Frames = None,
+    fps: Fps = None,
     as_json: JsonOutput = False,
     model: Annotated[
         str | None,
@@ -134,9 +144,18 @@ def predict(
     """
     wanted = _outputs(save, calib is not None, check)
     from aanet.inference.options import MatchOptions
+    from aanet.inference.save_options import SaveOptions
+    from aanet.inference.temporal import TemporalFilter
     from aanet.io.pairs import find_pairs
 
+    limits = {} if max_depth is None else {"max_depth": max_depth}
+    fixed = None if colors in ("auto", "each", "all") else colors
+    saving = SaveOptions(min_confidence=min_confidence, flying_pixels=flying_pixels, range=fixed, **limits)
+    average = None if temporal is None else TemporalFilter(temporal)
     pairs = find_pairs(left, right)
+    if average is not None and pairs.video is None:
+        raise InputError("--temporal needs the frames of a video, camera or stream; these are still pairs.")
+    videos = video_files(output, wanted, pairs, fps, resume, overwrite)
     options = MatchOptions.of(
         None,
         {
@@ -159,134 +178,15 @@ def predict(
             device=device,
             threads=threads,
         )
-    job = _Job(matcher, output, wanted, calibration, resume, overwrite, options)
-    summary = _run(job, pairs)
-    _report(summary, matcher, output, as_json)
+    job = Job(matcher, output, wanted, calibration, resume, overwrite, options, saving, videos, average)
+    if colors == "all" or (colors == "auto" and pairs.video is not None):
+        job = replace(job, saving=replace(saving, range=color_range(job, pairs)))
+    summary = run(job, pairs, frames)
+    report(summary, matcher, output, as_json)
     if summary.interrupted:
         raise typer.Exit(130)
     if summary.failed:
         raise typer.Exit(2)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What to do with every pair."""
-
-    matcher: StereoMatcher
-    folder: Path
-    outputs: list[str]
-    calibration: Calibration | None
-    resume: bool
-    overwrite: bool
-    options: MatchOptions
-
-    def files(self, pair: Pair) -> list[Path]:
-        names = [outputs.find(output).file_name for output in self.outputs]
-        return [self.folder / f"{pair.name}_{name}" for name in names]
-
-    def run(self, pair: Pair) -> _Done:
-        if self.resume and all(file.is_file() for file in self.files(pair)):
-            return _Done(pair.name, skipped=True)
-        if not self.resume:
-            refuse_existing(self.overwrite, *self.files(pair))
-        result = self.matcher(*pair.load(), calibration=self.calibration, options=self.options)
-        files = result.save(self.folder, *self.outputs, name=pair.name)
-        return _Done(
-            pair.name,
-            [str(file) for file in files],
-            result.seconds,
-            warnings=result.warnings,
-            notes=result.notes,
-        )
-
-
-@dataclass
-class _Done:
-    """The outcome of one pair."""
-
-    name: str
-    files: list[str] = field(default_factory=list)
-    matching_seconds: float = 0.0
-    wall_seconds: float = 0.0  # with reading, checking and saving
-    warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-    skipped: bool = False
-
-
-@dataclass
-class _Summary:
-    """The outcome of all pairs."""
-
-    pairs: list[_Done] = field(default_factory=list)
-    unmatched: list[str] = field(default_factory=list)
-    wall_seconds: float = 0.0
-    interrupted: bool = False
-
-    @property
-    def failed(self) -> int:
-        return sum(pair.error is not None for pair in self.pairs) + len(self.unmatched)
-
-
-def _run(job: _Job, pairs: Pairs) -> _Summary:
-    """Match all pairs; on Ctrl-C, the outcome of those that are finished is returned."""
-    summary, warnings = _Summary(unmatched=pairs.unmatched), 0
-    for file in pairs.unmatched:
-        print(f"aanet: {file} has no partner and is skipped.", file=sys.stderr)
-    with progress_bar("Matching", pairs.total) as advance:
-        start = before = time.perf_counter()
-        try:
-            for pair in pairs:
-                done = job.run(pair) if pairs.total == 1 else _attempt(job, pair)
-                done.wall_seconds, before = time.perf_counter() - before, time.perf_counter()
-                summary.pairs.append(done)
-                for line in _lines(done, warnings):
-                    print(line, file=sys.stderr)
-                warnings += len(done.warnings)
-                advance()
-        except KeyboardInterrupt:
-            summary.interrupted = True
-    summary.wall_seconds = time.perf_counter() - start
-    return summary
-
-
-def _attempt(job: _Job, pair: Pair) -> _Done:
-    """Match one pair of several; an unusable pair does not stop the others, a failure to write does."""
-    try:
-        return job.run(pair)
-    except WriteError:
-        raise
-    except AanetError as error:
-        return _Done(pair.name, error=" ".join(str(error).split()))
-
-
-def _lines(done: _Done, earlier_warnings: int) -> list[str]:
-    if done.error is not None:
-        return [f"aanet: {done.name} is skipped: {done.error}"]
-    if earlier_warnings >= _SHOWN_WARNINGS:
-        return []
-    return [f"{done.name}: {warning}" for warning in done.warnings]
-
-
-def _report(summary: _Summary, matcher: StereoMatcher, folder: Path, as_json: bool) -> None:
-    matched = [pair for pair in summary.pairs if pair.error is None and not pair.skipped]
-    if as_json:
-        facts = {"model": matcher.spec.name, "engine": matcher.engine.description, "output": str(folder)}
-        print(json.dumps({**facts, **asdict(summary), "failed": summary.failed}, indent=2))
-        return
-    skipped = sum(pair.skipped for pair in summary.pairs)
-    parts = [f"{len(matched)} matched"]
-    parts += [f"{skipped} existed already"] if skipped else []
-    parts += [f"{summary.failed} failed"] if summary.failed else []
-    if matched:
-        matching, wall = (
-            sum(seconds) / len(matched)
-            for seconds in zip(*((pair.matching_seconds, pair.wall_seconds) for pair in matched), strict=True)
-        )
-        parts.append(f"{matching:.2f} s each, {wall:.2f} s with reading and saving")
-    print(f"{folder}: {', '.join(parts)} ({matcher.spec.name}; {matcher.engine.description})")
-    if summary.interrupted:
-        print("Interrupted; finished pairs are kept, and --resume continues with the others.")
 
 
 def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
@@ -295,7 +195,7 @@ def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
     if not wanted:
         raise InputError("There is nothing to save: --save is empty.")
     for output in wanted:
-        needs = outputs.find(output).output.needs  # raises an error for an unknown output
+        needs = outputs.find_output(output).needs  # raises an error for an unknown output
         if needs == "camera" and not has_camera:
             raise InputError(f"Saving {output} needs a calibration: give --calib FILE.")
         if needs == "check" and not check:

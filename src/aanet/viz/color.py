@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
 import cv2
 import numpy as np
@@ -22,6 +25,33 @@ KITTI_ERROR_COLORS = (
     *((49, 54, 149), (69, 117, 180), (116, 173, 209), (171, 217, 233), (224, 243, 248)),
     *((254, 224, 144), (253, 174, 97), (244, 109, 67), (215, 48, 39), (165, 0, 38)),
 )
+
+
+class ColorRange(NamedTuple):
+    """The range of a color scale, of disparities in pixels or of depths in meters."""
+
+    low: float
+    high: float
+    unit: Literal["px", "m"] = "px"
+
+    @classmethod
+    def of(cls, given: str | tuple[float, float] | ColorRange) -> ColorRange:
+        """Check a range, or read one such as "5:80" or "5:80px" in pixels or "0.5:10m" in meters."""
+        unit: Literal["px", "m"] = "m" if isinstance(given, ColorRange) and given.unit == "m" else "px"
+        try:
+            ends: Sequence[str | float] = given
+            if isinstance(given, str):
+                number = r"([0-9.eE+-]+)"
+                match = re.fullmatch(rf"\s*{number}\s*:\s*{number}\s*(px|m)?\s*", given)
+                ends = match.groups()[:2] if match else ()
+                unit = "m" if match and match[3] == "m" else "px"
+            low, high = float(ends[0]), float(ends[1])
+        except (TypeError, ValueError, IndexError):
+            low = high = math.nan
+        if not (0 <= low < high < math.inf) or (unit == "m" and low == 0):
+            expected = "LOW:HIGH in pixels, such as 5:80, or in meters, such as 0.5:10m"
+            raise InputError(f"The range of the colors must be {expected}; got {str(given)[:40]}.")
+        return cls(low, high, unit)
 
 
 def value_range(values: FloatMap) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from aanet.inference.hints import MAX_UPSCALE
 from aanet.inference.options import MIN_SCALE
 from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
 from aanet.web.errors import ServiceError, stopping, unusable
-from aanet.web.formats import require_known
+from aanet.web.formats import require_known, save_options
 from aanet.web.matching import MatchRequest
 from aanet.web.service import Service
 
@@ -112,13 +112,34 @@ async def disparity(
     check: Annotated[
         bool, Query(description="Also match right to left and mark what does not agree.", examples=[False])
     ] = False,
+    min_confidence: Annotated[
+        float, Query(ge=0, le=1, description="Omit depths and points of lower confidence.", examples=[0.5])
+    ] = 0.0,
+    max_depth: Annotated[
+        float | None,
+        Query(gt=0, description="Omit depths and points farther away, in meters.", examples=[20]),
+    ] = None,
+    flying_pixels: Annotated[
+        bool, Query(description="Keep points at edges, between two surfaces.", examples=[False])
+    ] = False,
+    range: Annotated[  # noqa: A002  # the word that clients write
+        str | None,
+        Query(
+            max_length=40,
+            description="Range of the colors: LOW:HIGH in pixels, or in meters as in 0.5:10m; that of the "
+            "picture if not given.",
+            examples=["5:80"],
+        ),
+    ] = None,
 ) -> Response:
     """Find the disparity of every pixel of the left image.
 
     The response is the file itself; warnings about the pair and timing are in its headers.
     """
     require_known(format)
-    match_request = MatchRequest(format, max_disparity, scale, check)
+    shown = {"min_confidence": min_confidence, "max_depth": max_depth, "flying_pixels": flying_pixels}
+    saving = save_options({**shown, "range": range})
+    match_request = MatchRequest(format, max_disparity, scale, check, saving)
     return await service.match(request, service.catalog.find(model), match_request)
 
 

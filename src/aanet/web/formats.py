@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from aanet import outputs
 from aanet.errors import InputError
+from aanet.inference.save_options import SaveOptions
 from aanet.web.errors import unusable
 
 
@@ -66,3 +69,11 @@ def require_known(wanted: str) -> None:
         outputs.find(wanted)
     except InputError as error:
         raise unusable("wrong_parameter", f"The parameter format has an invalid value: {error}") from None
+
+
+def save_options(given: dict[str, Any]) -> SaveOptions:
+    """The options of these names; None means that one was not given."""
+    try:
+        return SaveOptions.of({name: value for name, value in given.items() if value is not None})
+    except InputError as error:
+        raise unusable("wrong_parameter", str(error)) from None

@@ -7,12 +7,13 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from aanet import outputs
 from aanet.errors import AanetError, InputError, UnsupportedError
+from aanet.inference.save_options import SaveOptions
 from aanet.inference.tiling import Tile, bytes_per_pixel, tile_for
 from aanet.matcher import StereoMatcher
 from aanet.web.errors import ServiceError, refused, unusable
@@ -31,6 +32,7 @@ class MatchRequest:
     max_disparity: int | None
     scale: float | None  # None for the scale that the model recommends
     check: bool
+    saving: SaveOptions = field(default_factory=SaveOptions)
 
 
 class Facts(NamedTuple):
@@ -142,7 +144,7 @@ class Matchers:
         result = matcher(left, right, calibration=pair.calibration, scale=scale, check=request.check)
         times.append(time.perf_counter())
         chosen = outputs.find(request.format)
-        data = outputs.encode(result, request.format)
+        data = outputs.encode(result, request.format, request.saving)
         times.append(time.perf_counter())
         return Matched(
             data,

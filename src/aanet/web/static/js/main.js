@@ -6,6 +6,7 @@ import { encodeNpy, encodePfm, encodePly, encodePng16, save } from "./files.js";
 import { PairForm } from "./pair.js";
 import { Picture } from "./picture.js";
 import { Progress } from "./progress.js";
+import { Ruler } from "./ruler.js";
 import { startTheme } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
@@ -13,6 +14,7 @@ const state = { models: [], result: null, range: null, sgbm: null, sent: null, a
 const RETRY_MS = 2000;
 const pair = new PairForm(() => ready());
 const picture = new Picture();
+const ruler = new Ruler(picture);
 const progress = new Progress();
 const cloud = new Cloud($("cloud"), (shown, all) => {
   $("count").textContent = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} points`;
@@ -118,6 +120,7 @@ async function run() {
   fitSliders();
   if (view() === "check" && !result.occlusion) document.querySelector("[name=view][value=disparity]").checked = true;
   await show();
+  ruler.clear();
   $("result").focus({ preventScroll: true });
   if (innerWidth <= 820) $("result").scrollIntoView({ block: "start" });
 }

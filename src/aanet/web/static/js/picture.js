@@ -39,11 +39,17 @@ export class Picture {
   }
 
   point(event) {
-    if (!this.result) return;
+    const pixel = this.pixelAt(event);
+    if (pixel) this.read(...pixel);
+  }
+
+  /** The pixel under the pointer, or null outside of the picture. */
+  pixelAt(event) {
+    if (!this.result) return null;
     const box = $("under").getBoundingClientRect();
     const x = Math.floor(((event.clientX - box.left) / box.width) * this.result.width);
     const y = Math.floor(((event.clientY - box.top) / box.height) * this.result.height);
-    if (x >= 0 && y >= 0 && x < this.result.width && y < this.result.height) this.read(x, y);
+    return x >= 0 && y >= 0 && x < this.result.width && y < this.result.height ? [x, y] : null;
   }
 
   key(event) {
