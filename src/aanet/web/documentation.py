@@ -57,6 +57,7 @@ class ModelList(BaseModel):
     max_pixels: int = Field(examples=[8_000_000])
     max_upload_bytes: int = Field(examples=[64_000_000])
     timeout: float = Field(description="Maximum duration of a request in seconds.", examples=[120.0])
+    live: bool = Field(description="Whether the server shows a camera, stream or video: GET /live.")
 
 
 class Status(BaseModel):
