@@ -95,6 +95,14 @@ def live(
             rich_help_panel=CALIBRATION,
         ),
     ] = None,
+    meters_per_unit: Annotated[
+        float,
+        typer.Option(
+            metavar="METERS",
+            help="Length unit of the calibration file: 0.001 if its translation is in millimeters.",
+            rich_help_panel=CALIBRATION,
+        ),
+    ] = 1.0,
     host: Host = LOCALHOST,
     port: Port = 8000,
     token: Token = None,
@@ -124,7 +132,9 @@ def live(
     if temporal is not None:
         TemporalFilter(temporal)  # a wrong weight is refused before anything is opened
     options = LiveOptions(
-        calibration=None if calib is None else load_calibration(calib, calib_right),
+        calibration=None
+        if calib is None
+        else load_calibration(calib, calib_right, meters_per_unit=meters_per_unit),
         matching=MatchOptions.of(
             None, {"scale": "auto" if scale is None else scale, "postprocess": postprocess}
         ),

@@ -4,7 +4,7 @@ import { assumedCamera, keptPoints, pointsOf } from "./geometry.js";
 import { Orbit } from "./orbit.js";
 
 const MAX_POINTS = 1_500_000;
-const MAX_LIVE_POINTS = 200_000; // several times per second
+const MAX_LIVE_POINTS = 320_000; // several times per second
 
 const VERTEX = `
 attribute vec3 position; attribute vec3 color; attribute vec3 extra;
@@ -78,6 +78,7 @@ export class Cloud {
   follow(result, range) {
     this.camera = result.camera || this.camera;
     this.load(result, range, MAX_LIVE_POINTS);
+    this.refilter({});
   }
 
   load(result, range, maxPoints) {

@@ -10,6 +10,8 @@ const RETRY_MS = 1000;
 const LATEST_WEIGHT = 0.2; // of the latest frame in the running means
 const MARGIN = 0.25; // of the range of a frame, by which the color scale is wider on either side
 
+const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
 export class Live {
   /** `draw(result, range)` shows a frame; `view()` is the name of what is shown. */
   constructor(draw, view) {
@@ -54,7 +56,8 @@ export class Live {
     const now = performance.now();
     const mean = (before, latest) => (before === null ? latest : (1 - LATEST_WEIGHT) * before + LATEST_WEIGHT * latest);
     if (this.drawn) this.fps = 1000 / mean(this.fps && 1000 / this.fps, Math.max(now - this.drawn, 1));
-    this.latency = mean(this.latency, 1000 * age + now - received);
+    // The first frame may have been matched long ago, when somebody watched last.
+    if (this.drawn) this.latency = mean(this.latency, 1000 * age + now - received);
     this.drawn = now;
   }
 
@@ -63,8 +66,8 @@ export class Live {
     this.status = status;
     const still = status.paused || status.problem;
     $("live-fps").textContent = still || !this.fps ? "–" : this.fps.toFixed(1);
-    $("live-latency").textContent = still || this.latency === null ? "–" : `${Math.round(this.latency)} ms`;
-    $("live-matching").textContent = `${Math.round(1000 * status.seconds)} ms`;
+    $("live-latency").textContent = still || this.latency === null ? "–" : duration(this.latency);
+    $("live-matching").textContent = duration(1000 * status.seconds);
     $("live-pause").textContent = status.paused ? "Continue" : "Pause";
     $("live-record").textContent = status.recording ? "Stop recording" : "Record";
     $("live-record").setAttribute("aria-pressed", String(Boolean(status.recording)));

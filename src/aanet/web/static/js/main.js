@@ -76,7 +76,8 @@ async function loadModels() {
 /** Show a live source instead of the form for pairs. */
 function startLive() {
   for (const id of ["form", "empty", "downloads"]) $(id).hidden = true;
-  $("readout").setAttribute("aria-live", "off"); // it changes with every frame
+  for (const id of ["readout", "count", "ruler"]) $(id).setAttribute("aria-live", "off"); // they change with every frame
+  document.querySelector("[name=view][value=check]").parentElement.hidden = true;
   state.live = new Live(drawLive, view);
   $("view").addEventListener("change", () => state.live.showRange());
   state.live.run();
@@ -92,6 +93,7 @@ function drawLive(result, range) {
     cloud.show(result, range);
     cloud.reach = [cloud.reach[0] / 2, cloud.reach[1] * 2]; // what comes later may be nearer or farther
     fitSliders();
+    ruler.clear();
   }
   if (view() === "points") cloud.follow(result, range);
   else if (like && range === scale) picture.update(result);
@@ -169,7 +171,7 @@ function showFacts(result) {
     Matcher: result.model,
     Engine: result.engine,
     Size: `${result.width} × ${result.height}`,
-    Time: `${result.seconds.toFixed(2)} s`,
+    ...(!state.live && { Time: `${result.seconds.toFixed(2)} s` }),
     Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none (no depth in meters)",
   };
   $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
