@@ -1,4 +1,4 @@
-"""`aanet live`: what is wrong with the source is one sentence; `tests/web/test_live_page.py` watches it run."""
+"""`aanet live`: what is wrong is one sentence; `tests/web/test_live_page.py` watches it run."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import threading
 import time
 import tracemalloc
@@ -247,6 +248,23 @@ def test_a_recording_is_a_video_of_the_pairs(start: Start, tmp_path: Path) -> No
     frames = list(StereoVideo(tmp_path / name))
     assert [frame.left.shape for frame in frames] == [(48, 64, 3)] * 3
     assert [frame.right.mean() for frame in frames] == pytest.approx([20, 60, 100], abs=4)
+
+
+def test_a_recording_is_complete_when_the_session_ends(start: Start, tmp_path: Path) -> None:
+    rig = start()
+    rig.session.record(True)
+    rig.show(20)
+    rig.camera.ended = True
+    rig.session.close()
+    assert rig.session.recorder.finished is not None
+    assert len(list(StereoVideo(tmp_path / rig.session.recorder.finished))) == 1
+
+
+def test_a_camera_that_hangs_is_told(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = start()
+    assert rig.session.problem is None
+    monkeypatch.setattr(live_module, "_SILENT_SECONDS", -1e6)
+    assert re.fullmatch(r"No frame has come for \d+ seconds\.", rig.session.problem or "")
 
 
 def test_a_recording_that_cannot_be_written_ends_and_says_why(start: Start) -> None:

@@ -146,7 +146,7 @@ class LiveSession:
         if self._frames.problem is not None:
             return self._frames.problem
         silent = self._frames.silent_seconds()
-        if silent > _SILENT_SECONDS:
+        if silent > _SILENT_SECONDS + 3 / (self._frames.fps or 1):
             return f"No frame has come for {silent:.0f} seconds."
         return self._problem
 
