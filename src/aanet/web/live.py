@@ -223,12 +223,12 @@ class LiveSession:
     def _run(self) -> None:
         while not self._stopped:
             self._wanted.clear()
-            idle = not self.recorder.name and time.monotonic() - self._watched_at > UNWATCHED_SECONDS
-            if self._paused or idle:
+            if self._paused or time.monotonic() - self._watched_at > UNWATCHED_SECONDS:
                 self._wanted.wait(1.0)
                 continue
             captured = self._frames.take(0.5)
             if captured is None:
+                self._wanted.wait(0.02)  # a thread that has died delivers nothing, at once
                 continue
             try:
                 shown, problem = self._match(captured), None
@@ -262,8 +262,9 @@ class LiveSession:
             self.warnings = result.warnings
             self._matching = replace(self._matching, inspect=False)  # what is wrong with one is with all
         if self._options.temporal is not None:
-            self._average = self._average or TemporalFilter(self._options.temporal)
-            result.disparity = self._average(result.disparity)
+            average = self._average or TemporalFilter(self._options.temporal)
+            result.disparity = average(result.disparity)
+            self._average = average
         self._count += 1
         return Shown(result, captured.at, self._count)
 
