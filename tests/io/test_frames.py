@@ -45,6 +45,8 @@ def test_a_sample_is_spread_over_the_video(tmp_path):
         (0, "a camera"),
         ("1", "a camera"),
         ("/dev/video0", "a camera"),
+        ("/dev/v4l/by-id/usb-camera", "a camera"),
+        ("/dev/shm/left.png", None),
         ("rtsp://user:secret@host/live", "a stream"),
         ("clip.MP4", "a video"),
         (Path("clip.webm"), "a video"),

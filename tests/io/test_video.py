@@ -8,6 +8,7 @@ import pytest
 
 from aanet.errors import WriteError
 from aanet.io.video import VideoFile
+from helpers.matching_network import textured_scene
 from helpers.videos import flat_frames
 
 
@@ -51,7 +52,7 @@ def test_a_part_is_continued(tmp_path):
     assert not first.has_next
     for frame in frames[:4]:
         first.write(frame)
-    assert first.close(complete=False) == tmp_path / "color.part.mp4"
+    assert first.close(complete=False) == tmp_path / "color.part.mkv"
     assert not first.path.exists()
     second = VideoFile(tmp_path / "color.mp4", 10, resume=True)
     reused = 0
@@ -63,6 +64,37 @@ def test_a_part_is_continued(tmp_path):
         second.write(frame)
     assert second.close(complete=True) == second.path
     assert read(second.path) == pytest.approx([0, 40, 80, 120, 160, 200], abs=15)
+    assert [file.name for file in tmp_path.iterdir()] == ["color.mp4"]
+
+
+def test_a_video_is_continued_when_its_process_was_killed(tmp_path):
+    killed = VideoFile(tmp_path / "killed" / "color.mp4", 10)
+    scene = textured_scene(96, 160)
+    frames = [np.roll(scene, 7 * index, axis=1) for index in range(150)]
+    for frame in frames:
+        killed.write(frame)
+    (tmp_path / "color.part.mkv").write_bytes(killed.part.read_bytes())  # what is on the disk at this moment
+    killed.close(complete=False)
+    for attempt in range(2):
+        video = VideoFile(tmp_path / "color.mp4", 10, resume=True)
+        while video.has_next and (attempt or video.frames < 20):  # is killed again while it is continued
+            video.reuse()
+        if attempt == 0:
+            assert video.frames == 20
+    assert 90 <= video.frames < 150  # the last seconds were not on the disk
+    for frame in frames[video.frames :]:
+        video.write(frame)
+    assert video.close(complete=True) == video.path
+    assert len(read(video.path)) == 150
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["color.mp4", "killed"]
+
+
+def test_a_damaged_part_is_begun_again(tmp_path):
+    (tmp_path / "color.part.mkv").write_bytes(b"not a video")
+    video = VideoFile(tmp_path / "color.mp4", 10, resume=True)
+    assert not video.has_next
+    video.write(flat_frames(1)[0])
+    assert video.close(complete=True) == video.path
     assert [file.name for file in tmp_path.iterdir()] == ["color.mp4"]
 
 
@@ -81,7 +113,7 @@ def test_frames_of_another_size_are_refused_and_the_others_kept(tmp_path):
     video.write(flat_frames(1)[0])
     with pytest.raises(WriteError, match="its frames have 64×48 pixels, and frame 1 has 32×24"):
         video.write(flat_frames(1, 24, 32)[0])
-    assert video.close(complete=False) == tmp_path / "color.part.mp4"
+    assert video.close(complete=False) == tmp_path / "color.part.mkv"
 
 
 def test_a_video_that_could_not_be_written_is_an_error(tmp_path):
@@ -94,7 +126,7 @@ def test_a_video_that_could_not_be_written_is_an_error(tmp_path):
     video.frames += 2
     with pytest.raises(WriteError, match="only 3 of 5 frames could be written; is the disk full"):
         video.close(complete=True)
-    assert [file.name for file in tmp_path.iterdir()] == ["color.mp4"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["color.mp4", "color.part.mkv"]
     assert old.read_text() == "what was there before"
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WriteError, match="Cannot write"):

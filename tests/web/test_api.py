@@ -64,8 +64,9 @@ def test_depth_points_and_summary(
         (tmp_path / name).write_bytes(server.match(small_pair, format=wanted).content)
     assert np.allclose(read_depth(tmp_path / "d.png"), expected.depth(), atol=6e-4)
     points, colors = read_ply(tmp_path / "p.ply")
-    assert np.allclose(points, expected.points().reshape(-1, 3))
-    assert np.array_equal(colors, expected.left.reshape(-1, 3))
+    expected_points, expected_colors = expected.cloud()
+    assert np.allclose(points, expected_points)
+    assert np.array_equal(colors, expected_colors)
     summary = server.match(small_pair, format="summary", check=True).json()
     assert Summary.model_validate(summary).model_dump() == summary
     assert summary["disparity_px"]["median"] == pytest.approx(float(np.median(expected.disparity)))

@@ -42,12 +42,12 @@ def test_the_command_writes_what_the_server_sends(
 
 
 def test_the_options_of_depth_points_and_colors_are_the_same(
-    server: Server, tiny_pair: dict[str, bytes], tmp_path: Path
+    server: Server, small_pair: dict[str, bytes], tmp_path: Path
 ) -> None:
-    for part, data in tiny_pair.items():
+    for part, data in small_pair.items():
         (tmp_path / part).with_suffix(".json" if part == "calib" else ".png").write_bytes(data)
     pair = [str(tmp_path / "left.png"), str(tmp_path / "right.png"), "--calib", str(tmp_path / "calib.json")]
-    plain = {name: server.match(tiny_pair, format=name).content for name in ("depth.npy", "ply", "color")}
+    plain = {name: server.match(small_pair, format=name).content for name in ("depth.npy", "ply", "color")}
     limits = {"min_confidence": 0.7, "max_depth": 4}
     for name, chosen in (
         ("depth.npy", limits),
@@ -65,8 +65,8 @@ def test_the_options_of_depth_points_and_colors_are_the_same(
         done = CliRunner().invoke(app, ["predict", *pair, *options, *words])
         assert done.exit_code == 0, (done.output, done.exception)
         written = (tmp_path / "out" / f"left_{outputs.find(name).file_name}").read_bytes()
-        assert server.match(tiny_pair, format=name, **chosen).content == written
+        assert server.match(small_pair, format=name, **chosen).content == written
         assert written != plain[name], (name, chosen)
-    refused = server.match(tiny_pair, format="color", range="70:10")
+    refused = server.match(small_pair, format="color", range="70:10")
     assert refused.status_code == 422
     assert "LOW:HIGH in pixels" in refused.json()["message"]

@@ -92,9 +92,10 @@ def _point(camera: StereoCamera, disparity: FloatMap, confidence: FloatMap, pixe
         raise InputError(f"A pixel is given by two numbers, x and y; got {str(pixel)[:60]}.") from None
     if not (0 <= x < width and 0 <= y < height):
         raise InputError(f"The pixel ({x}, {y}) is not in the image of {width}×{height} pixels.")
-    depth = float(camera.depth(disparity)[y, x])
-    if not math.isfinite(depth):
+    above_infinity = float(disparity[y, x]) + camera.doffs
+    if not 0 < above_infinity < math.inf:
         raise InputError(f"The pixel ({x}, {y}) has no depth: its disparity is unknown or that of infinity.")
+    depth = camera.fx * camera.baseline_m / above_infinity
     noise = disparity_noise(disparity, confidence, x, y)
     ray = np.array([(x - camera.cx) / camera.fx, (y - camera.cy) / (camera.fy or camera.fx), 1.0])
     return _Point(depth, depth**2 * noise / (camera.fx * camera.baseline_m), ray)

@@ -38,7 +38,7 @@ class TemporalFilter:
         """Return the average with the next frame, [H, W]; unknown where the frame is."""
         old = self._average
         if old is None or old.shape != disparity.shape:
-            self._average = disparity
+            self._average = disparity.copy()
             return disparity
         change = disparity - old
         comparable = np.isfinite(change)
@@ -47,5 +47,5 @@ class TemporalFilter:
         moved = np.clip((around - AVERAGED) / (REPLACED - AVERAGED), 0, 1)
         weight = self.weight + (1 - self.weight) * moved
         average = np.where(comparable, old + weight * change, disparity).astype(np.float32)
-        self._average = average
+        self._average = average.copy()  # the caller may change what it gets
         return average

@@ -45,7 +45,7 @@ def frame_source_kind(source: FrameSource) -> Kind | None:
     name = os.fspath(source)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", name):
         return "a stream"
-    if (name.isdecimal() and not Path(name).exists()) or name.startswith("/dev/"):
+    if (name.isdecimal() and not Path(name).exists()) or name.startswith(("/dev/video", "/dev/v4l/")):
         return "a camera"
     return "a video" if Path(name).suffix.lower() in VIDEO_SUFFIXES else None
 
