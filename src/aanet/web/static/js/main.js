@@ -93,12 +93,12 @@ function drawLive(result, range) {
     cloud.show(result, range);
     cloud.reach = [cloud.reach[0] / 2, cloud.reach[1] * 2]; // what comes later may be nearer or farther
     fitSliders();
-    ruler.clear();
   }
   if (view() === "points") cloud.follow(result, range);
   else if (like && range === scale) picture.update(result);
   else show();
-  if (ruler.points.length) ruler.draw();
+  if (!like) ruler.clear();
+  else if (ruler.points.length) ruler.draw();
 }
 
 async function useExample() {
