@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.server import Server
+from helpers.server import LIVE_COMMAND, Server, start_server
+from helpers.videos import flat_frames, write_video
 
 CHECKS = (
     "not_a_server_error",
@@ -23,6 +24,21 @@ CHECKS = (
 
 @pytest.mark.slow
 def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
+    check_document(server, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_document_of_a_live_server_is_kept(tmp_path: Path) -> None:
+    video = write_video(tmp_path / "both.avi", flat_frames(5, 48, 128))
+    live = start_server(str(video), "--model", "sgbm", "-o", str(tmp_path), command=LIVE_COMMAND)
+    try:
+        check_document(live, tmp_path, "--include-path-regex=/live")
+    finally:
+        errors = live.stop()
+    assert "Traceback" not in errors, errors
+
+
+def check_document(server: Server, folder: Path, *options: str) -> None:
     command = Path(sys.executable).with_name("schemathesis")
     if not command.is_file():
         pytest.skip("schemathesis is not installed (extra dev)")
@@ -37,10 +53,11 @@ def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
             "--seed=1",
             "--generation-database=none",
             "--no-color",
+            *options,
         ],
         capture_output=True,
         text=True,
         timeout=150,
-        cwd=tmp_path,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -21,7 +21,7 @@ from aanet import outputs
 from aanet.errors import AanetError
 from aanet.inference.save_options import SaveOptions
 from aanet.web.api import Current, refuse_unknown_parameters
-from aanet.web.documentation import problems
+from aanet.web.documentation import file_response, problems
 from aanet.web.errors import refused
 from aanet.web.formats import require_known, require_possible
 from aanet.web.live import LiveSession, Shown
@@ -48,8 +48,8 @@ class LiveStatus(BaseModel):
     source_fps: float | None = Field(description="Frames per second of the source.", examples=[30.0])
     seconds: float = Field(description="Matching time of the newest result.", examples=[0.06])
     warnings: list[str] = Field(description="Warnings about the first pair.")
-    color_range: tuple[float, float] = Field(
-        description="Ends of the color scale in pixels.", examples=[[5, 80]]
+    color_range: list[float] = Field(
+        description="Ends of the color scale in pixels.", min_length=2, max_length=2, examples=[[5, 80]]
     )
     recording: str | None = Field(description="The file that is being written on the server.")
     recorded: str | None = Field(description="The last complete recording.")
@@ -91,19 +91,11 @@ async def control(
     return _status(session, session.shown)
 
 
-_FILES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        "description": "The file.",
-    }
-}
-
-
 @live.get(
     "/result",
     summary="The newest result",
     response_class=Response,
-    responses={**_FILES, **problems(422, 500, 503)},
+    responses={200: file_response(), **problems(422, 500, 503)},
 )
 async def result(
     service: Current,
@@ -168,7 +160,7 @@ def _status(session: LiveSession, shown: Shown) -> LiveStatus:
         source_fps=session.source_fps,
         seconds=shown.result.seconds,
         warnings=session.warnings,
-        color_range=session.color_range,
+        color_range=list(session.color_range),
         recording=recorder.name,
         recorded=recorder.finished,
         recording_problem=recorder.problem,
