@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
+import cv2
 import numpy as np
 import pytest
 
@@ -39,6 +40,38 @@ def test_two_videos_an_open_video_and_any_pairs(tmp_path):
         matcher.stream((frame, frame) for frame in flat_frames(3, 96, 128)),
     ):
         assert [round(float(result.disparity.mean())) for result in results] == [0, 1, 2]
+
+
+class Capture:
+    """A camera that delivers three frames at once and is then unplugged."""
+
+    def __init__(self, _: object) -> None:
+        self.frames = flat_frames(3, 96, 256)
+
+    def isOpened(self) -> bool:
+        return True
+
+    def grab(self) -> bool:
+        return bool(self.frames)
+
+    def retrieve(self) -> tuple[bool, np.ndarray]:
+        return True, self.frames.pop(0)
+
+    def get(self, _: int) -> float:
+        return 0.0
+
+    def release(self) -> None:
+        self.frames = []
+
+
+def test_of_a_camera_the_newest_frame_is_matched(monkeypatch):
+    monkeypatch.setattr(cv2, "VideoCapture", Capture)
+    results = []
+    with pytest.raises(ReadError, match="still connected"):
+        results.extend(
+            round(float(each.disparity.mean())) for each in FakeEngine(brightness).matcher.stream(0)
+        )
+    assert results in ([2], [0, 2], [1, 2], [0, 1, 2])  # as many as there was time for
 
 
 def test_the_average_along_time_is_that_of_the_filter():

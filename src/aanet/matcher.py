@@ -26,6 +26,7 @@ from aanet.inference.temporal import TemporalFilter
 from aanet.inference.tiling import bytes_per_pixel, match_in_tiles, tile_for
 from aanet.io.frames import FrameSource, StereoFrame, StereoVideo
 from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
+from aanet.io.newest import NewestFrames
 from aanet.result import StereoResult
 from aanet.typing import FloatMap, Mask
 
@@ -163,8 +164,9 @@ class StereoMatcher:
     ) -> Iterator[StereoResult]:
         """Match the frames of a video, camera or network stream one at a time, and keep none of them.
 
-        Only the first frame is checked for common mistakes, unless `strict=True`. An error of the source,
-        such as a camera that is unplugged, is raised after the result of its last frame.
+        Of a camera or stream, each result is that of the newest frame; others are dropped. Only the first
+        frame is checked for common mistakes, unless `strict=True`. An error of the source, such as a camera
+        that is unplugged, is raised after the result of its last frame.
 
         Args:
             source: A video, the number of a camera, its device or the URL of a stream, with both views side
@@ -193,6 +195,9 @@ class StereoMatcher:
         average: TemporalFilter | None,
         options: MatchOptions,
     ) -> Iterator[StereoResult]:
+        if isinstance(frames, StereoVideo) and frames.live:
+            video = frames
+            frames = NewestFrames(lambda: video)
         for frame in frames:
             result = self(frame[0], frame[1], calibration=calibration, options=options)
             result.time = frame.time if isinstance(frame, StereoFrame) else None

@@ -191,12 +191,12 @@ def _image(picture: Callable[[Result, SaveOptions], Image]) -> Callable[[Result,
 def _color(result: Result, options: SaveOptions) -> Image:
     from aanet import viz
 
-    low, high = _disparity_range(result, options)
+    low, high = disparity_range(result, options)
     return viz.with_scale_bar(viz.colorize_disparity(result.disparity, low, high), low, high, "px")
 
 
-def _disparity_range(result: Result, options: SaveOptions) -> tuple[float, float]:
-    """The range of the colors in pixels."""
+def disparity_range(result: Result, options: SaveOptions) -> tuple[float, float]:
+    """The range of the colors in pixels: the given one, or that of the result."""
     from aanet import viz
 
     chosen = options.color_range()
@@ -276,7 +276,7 @@ def _panel(result: Result, options: SaveOptions) -> Image:
     from aanet import viz
     from aanet.io.images import as_rgb8
 
-    colored = viz.colorize_disparity(result.disparity, *_disparity_range(result, options))
+    colored = viz.colorize_disparity(result.disparity, *disparity_range(result, options))
     images = [result.left, colored, as_rgb8(_gray(result))]
     titles = ["Left image", f"Disparity ({result.model})", "Confidence"]
     if result.occlusion is not None:

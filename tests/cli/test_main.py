@@ -222,6 +222,7 @@ def test_public_names_are_there_and_others_are_not() -> None:
     [
         ("lightning", ["train", "recipes/synthetic-cpu-longer.toml", "--dry-run"], "train"),
         ("fastapi", ["serve"], "web"),
+        ("uvicorn", ["live", "0"], "web"),
     ],
 )
 def test_a_command_without_its_extra_says_what_to_install(

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 _COMMAND = "import typer; from aanet.cli.serve import serve; typer.run(serve)"
+LIVE_COMMAND = "import typer; from aanet.cli.live import live; typer.run(live)"
 # The child processes of this one run `fake_matcher`.
 FAKE_COMMAND = (
     f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); import helpers.fake_matcher; "

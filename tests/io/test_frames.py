@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.errors import AanetError, ReadError
+from aanet.errors import AanetError, InputError, ReadError
 from aanet.io.frames import StereoVideo, frame_source_kind
 from helpers.videos import FakeCapture, flat_frames, write_video
 
@@ -75,6 +75,31 @@ def test_a_camera_that_is_unplugged_is_reported_after_its_last_frame(monkeypatch
         frames.extend(video)
     assert [int(frame.left.max()) for frame in frames] == [2, 1, 0]  # the one read for the checks as well
     assert frames[0].time <= frames[1].time <= frames[2].time
+
+
+class SizedCapture(FakeCapture):
+    """A camera that has frames of 128×48 and of 256×48 pixels."""
+
+    width = 128.0
+
+    def set(self, name: int, value: float) -> bool:
+        if name == cv2.CAP_PROP_FRAME_WIDTH:
+            self.width = min(value, 256.0)
+        return True
+
+    def get(self, name: int) -> float:
+        return {cv2.CAP_PROP_FRAME_WIDTH: self.width, cv2.CAP_PROP_FRAME_HEIGHT: 48.0}.get(name, 0.0)
+
+    def retrieve(self) -> tuple[bool, np.ndarray]:
+        return True, np.zeros((48, int(self.width), 3), np.uint8)
+
+
+def test_a_camera_is_asked_for_frames_of_a_size(monkeypatch):
+    monkeypatch.setattr(cv2, "VideoCapture", SizedCapture)
+    with StereoVideo(0, camera_size=(256, 48)) as video:
+        assert next(iter(video)).left.shape == (48, 128, 3)
+    with pytest.raises(InputError, match="Camera 0 has no frames of 512×48 pixels; it would deliver 256×48"):
+        StereoVideo(0, camera_size=(512, 48))
 
 
 def test_videos_of_different_length_are_read_up_to_the_shorter_end(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,8 +11,12 @@ import pytest
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
 from aanet.io.images import encode_image
 from aanet.typing import Image
+from helpers.chromium import CHROMIUM, FLAGS
 from helpers.hostile import png_of_zeros
 from helpers.server import Server, start_server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +40,15 @@ def start() -> Iterator[Callable[..., Server]]:
     yield begin
     for each in servers:
         each.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
 
 
 def png(image: Image) -> bytes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,31 +18,17 @@ from aanet.io.points import read_ply
 from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
 from helpers.calibrations import RAW, stereo_entries, storage
+from helpers.chromium import CHROMIUM, is_mistake, picture, until
 from helpers.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
 ]
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"),
-    *("--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no name leads anywhere
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -68,12 +52,6 @@ def open_page(browser: Browser, server: Server, **options: Any) -> Iterator[Page
     elsewhere = {urlsplit(url).hostname for url in asked if urlsplit(url).scheme not in ("blob", "data")}
     assert elsewhere == {"127.0.0.1"}
     assert not complaints
-
-
-def is_mistake(message: Any) -> bool:
-    """Errors, but not Chromium's note that a request was refused or not sent: some tests want that."""
-    wanted = ("the server responded with a status of 4", "net::ERR_INTERNET_DISCONNECTED")
-    return message.type == "error" and not any(text in message.text for text in wanted)
 
 
 @pytest.fixture(scope="module")
@@ -180,11 +158,6 @@ def test_every_view_shows_what_was_computed(
     assert page.evaluate("document.getElementById('over').style.clipPath") != before
 
 
-def picture(page: Page, canvas: str) -> np.ndarray:
-    url = page.evaluate("(id) => document.getElementById(id).toDataURL()", canvas)
-    return decode_image(base64.b64decode(url.split(",")[1]), canvas)[..., :3].astype(int)
-
-
 def test_turn_the_cloud_and_download_what_it_shows(
     page: Page, files: dict[str, Path], expected: StereoResult, tmp_path: Path
 ) -> None:
@@ -219,15 +192,6 @@ def test_turn_the_cloud_and_download_what_it_shows(
     sure = expected.confidence >= np.float32(0.6)
     assert sure[y, x].all()
     assert len(points) > 0.95 * sure.sum()  # the ends of the range leave a few out
-
-
-def until(page: Page, condition: Callable[[], bool]) -> None:
-    """Playwright's own waiting evaluates strings inside the page, which its security policy forbids."""
-    for _ in range(200):
-        if condition():
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("it did not happen within ten seconds")
 
 
 def pixels(locator: Any) -> np.ndarray:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.server import Server
+from helpers.server import LIVE_COMMAND, Server, start_server
+from helpers.videos import flat_frames, write_video
 
 CHECKS = (
     "not_a_server_error",
@@ -65,3 +66,14 @@ def test_the_document_is_kept_with_a_token(start: Callable[..., Server], tmp_pat
 @pytest.mark.slow
 def test_the_document_is_kept_without_the_token(start: Callable[..., Server], tmp_path: Path) -> None:
     run_schemathesis(start("--model", "sgbm", "--token", TOKEN), tmp_path, "--max-examples=5")
+
+
+@pytest.mark.slow
+def test_the_document_of_a_live_server_is_kept(tmp_path: Path) -> None:
+    video = write_video(tmp_path / "both.avi", flat_frames(5, 48, 128))
+    live = start_server(str(video), "--model", "sgbm", "-o", str(tmp_path), command=LIVE_COMMAND)
+    try:
+        run_schemathesis(live, tmp_path, "--max-examples=10", "--include-path-regex=/live")
+    finally:
+        errors = live.stop()
+    assert "Traceback" not in errors, errors

@@ -24,6 +24,7 @@ from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
 from aanet.cli.export import export
 from aanet.cli.figure import figure
+from aanet.cli.live import live
 from aanet.cli.models import models
 from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
@@ -89,7 +90,7 @@ app = typer.Typer(
 )
 data = typer.Typer(cls=Group, no_args_is_help=True, help="Check, analyze and synthesize datasets.")
 _add(data, None, check, stats, synthesize, preview)
-_add(app, MATCHING, demo, predict, serve, calibrate, **{"calibrate board": calibrate_board})
+_add(app, MATCHING, demo, predict, live, serve, calibrate, **{"calibrate board": calibrate_board})
 _add(app, TRAINING, train, evaluate, pseudo_label)
 app.add_typer(data, name="data", rich_help_panel=TRAINING)
 _add(app, MODELS, models, benchmark, export, convert, figure)

@@ -200,6 +200,26 @@ Fps = Annotated[
     ),
 ]
 
+LOCALHOST = "127.0.0.1"
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address to listen on. Any address but the local host requires --token.",
+    ),
+]
+Port = Annotated[
+    int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 selects a free one.")
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TOKEN",
+        envvar="AANET_TOKEN",
+        help="Require this token in every request (Authorization: Bearer TOKEN).",
+    ),
+]
+
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that already exist.")]
 JsonOutput = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 

@@ -10,30 +10,16 @@ from urllib.parse import quote
 
 import typer
 
-from aanet.cli.options import ANY_MODEL
+from aanet.cli.options import ANY_MODEL, LOCALHOST, Host, Port, Token
 from aanet.errors import InputError
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK = (LOCALHOST, "localhost", "::1")
 
 
 def serve(
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="Address to listen on. Any address but the local host requires --token."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 selects a free one.")
-    ] = 8000,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKEN",
-            envvar="AANET_TOKEN",
-            help="Require this token in every request (Authorization: Bearer TOKEN).",
-        ),
-    ] = None,
+    host: Host = LOCALHOST,
+    port: Port = 8000,
+    token: Token = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,12 +47,7 @@ def serve(
 
     Example: aanet serve --port 8080 --model aanet
     """
-    local = host in _LOOPBACK
-    if not local and not token:
-        raise InputError(
-            f"--host {host} accepts requests from other machines and therefore requires --token; without "
-            "one, anyone who reaches the port could use the server."
-        )
+    local = is_local(host, token)
     # In addition to our own check of the image header; OpenCV reads the variable once, when it is loaded.
     os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(max_pixels))
     from aanet.web.server import run
@@ -82,10 +63,21 @@ def serve(
         local=local,
     )
     with contextlib.suppress(KeyboardInterrupt):
-        run(settings, host, port, lambda address: _announce(address, token))
+        run(settings, host, port, lambda address: announce(address, token))
 
 
-def _announce(address: str, token: str | None) -> None:
+def is_local(host: str, token: str | None) -> bool:
+    """Whether only this machine can reach a server; refuses others to be served without a token."""
+    if host not in _LOOPBACK and not token:
+        raise InputError(
+            f"--host {host} accepts requests from other machines and therefore requires --token; without "
+            "one, anyone who reaches the port could use the server."
+        )
+    return host in _LOOPBACK
+
+
+def announce(address: str, token: str | None) -> None:
+    """Print where the server is."""
     # Browsers do not send the part after #, so the token does not appear in any log.
     page = f"{address}#token={quote(token)}" if token else address
     typer.echo(f"Web page: {page}")

@@ -63,18 +63,29 @@ class StereoVideo:
         fps: Frames per second; None if unknown.
     """
 
-    def __init__(self, left: FrameSource, right: FrameSource | None = None) -> None:
+    def __init__(
+        self,
+        left: FrameSource,
+        right: FrameSource | None = None,
+        *,
+        camera_size: tuple[int, int] | None = None,
+    ) -> None:
         """Open the source or sources, and read the first frame, so that errors are raised here.
 
         Args:
             left: A video, the number of a camera, its device or the URL of a stream; with both views side by
                 side, the left one first, if `right` is not given.
             right: The same for the right view.
+            camera_size: Width and height of the frames of a camera, which delivers 640×480 otherwise; with
+                both views side by side, the whole frame.
         """
         self._sources = [_Source.of(source) for source in (left, right) if source is not None]
+        self._camera_size = camera_size
         kinds = [source.kind for source in self._sources]
         if len(set(kinds)) > 1:
             raise InputError(f"{left} is {kinds[0]}, but {right} is {kinds[1]}; both must be of one kind.")
+        if camera_size is not None and kinds[0] != "a camera":
+            raise InputError(f"Only a camera can be asked for frames of a size; {left} is {kinds[0]}.")
         self.live = kinds[0] != "a video"
         self.name = self._sources[0].file_name
         self._captures = self._open()
@@ -136,7 +147,7 @@ class StereoVideo:
         captures: list[cv2.VideoCapture] = []
         try:
             for source in self._sources:
-                captures.append(source.open())
+                captures.append(source.open(self._camera_size))
         except BaseException:
             for capture in captures:
                 capture.release()
@@ -225,7 +236,7 @@ class _Source:
             return "stream"
         return f"camera{self.address}" if isinstance(self.address, int) else Path(self.address).stem
 
-    def open(self) -> cv2.VideoCapture:
+    def open(self, size: tuple[int, int] | None = None) -> cv2.VideoCapture:
         address = self.address
         if isinstance(address, str):
             if self.kind == "a stream" and address.partition("://")[0].lower() not in STREAM_SCHEMES:
@@ -242,6 +253,8 @@ class _Source:
             cv2.utils.logging.setLogLevel(level)
         if not capture.isOpened():
             raise ReadError(f"{self.shown} {_REASONS[self.kind]}.")
+        if size is not None:
+            _set_size(capture, size, self.shown)
         return capture
 
 
@@ -250,6 +263,20 @@ _REASONS: dict[Kind, str] = {
     "a camera": "cannot be opened: it does not exist, or another program uses it",
     "a stream": "cannot be opened: nothing answers there, or OpenCV cannot decode its format",
 }
+
+
+def _set_size(capture: cv2.VideoCapture, size: tuple[int, int], shown: str) -> None:
+    # Uncompressed frames of larger sizes do not fit USB 2; cameras without JPEG ignore this.
+    capture.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*"MJPG"))
+    sides = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT)
+    for side, pixels in zip(sides, size, strict=True):
+        capture.set(side, pixels)
+    width, height = (int(capture.get(side)) for side in sides)
+    if (width, height) != size:
+        capture.release()
+        raise InputError(
+            f"{shown} has no frames of {size[0]}×{size[1]} pixels; it would deliver {width}×{height}."
+        )
 
 
 def _facts(capture: cv2.VideoCapture) -> tuple[int | None, float | None]:

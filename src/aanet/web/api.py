@@ -186,6 +186,7 @@ async def models(service: Current) -> ModelList:
         max_pixels=settings.max_pixels,
         max_upload_bytes=settings.max_upload_bytes,
         timeout=settings.timeout,
+        live=service.live is not None,
     )
 
 

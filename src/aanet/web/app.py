@@ -11,6 +11,8 @@ from aanet.web import documentation
 from aanet.web.api import api, metrics, probes, require_token
 from aanet.web.errors import add_error_handlers
 from aanet.web.limits import Gate, UploadLimit
+from aanet.web.live import LiveSession
+from aanet.web.live_api import live as live_api
 from aanet.web.page import add_page
 from aanet.web.service import Service
 from aanet.web.settings import Settings
@@ -18,8 +20,8 @@ from aanet.web.settings import Settings
 API_PREFIX = "/api/v1"
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """Create an application with its own matchers; the default one is open when this returns."""
+def create_app(settings: Settings, live: LiveSession | None = None) -> FastAPI:
+    """Create an application with its own matchers, and with what shows the frames of a live session."""
     app = FastAPI(
         title="aanet",
         summary="Stereo matching over HTTP",
@@ -31,10 +33,12 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service = service = Service(settings)
+    app.state.service = service = Service(settings, live)
     guard = [Depends(require_token)] if settings.token else []
     refusals = documentation.problems(401) if settings.token else {}
     app.include_router(api, prefix=API_PREFIX, dependencies=guard, responses=refusals)
+    if live is not None:
+        app.include_router(live_api, prefix=API_PREFIX, dependencies=guard, responses=refusals)
     app.include_router(probes, prefix=API_PREFIX)
     app.include_router(probes, include_in_schema=False)
     app.add_api_route("/metrics", metrics, dependencies=guard, include_in_schema=False)

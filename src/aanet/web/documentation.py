@@ -57,6 +57,7 @@ class ModelList(BaseModel):
     max_pixels: int = Field(examples=[8_000_000])
     max_upload_bytes: int = Field(examples=[64_000_000])
     timeout: float = Field(description="Maximum duration of a request in seconds.", examples=[120.0])
+    live: bool = Field(description="Whether the server shows a camera, stream or video: GET /live.")
 
 
 class Status(BaseModel):
@@ -195,15 +196,15 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return described
 
 
-def responses() -> dict[int | str, dict[str, Any]]:
-    """Return all responses of `POST /disparity`."""
+def file_response() -> dict[str, Any]:
+    """Return the successful response of an operation with a format: a file of any output."""
     types = {each.media_type for output in OUTPUTS.values() for each in output.types}
     content: dict[str, Any] = {kind: {"schema": _BINARY} for kind in sorted(types - {"application/json"})}
     content["application/json"] = {"example": _SUMMARY_EXAMPLE}
-    success = {
-        "description": "The result in the requested format.",
-        "model": Summary,
-        "headers": _ANSWER_HEADERS,
-        "content": content,
-    }
+    return {"description": "The result in the requested format.", "model": Summary, "content": content}
+
+
+def responses() -> dict[int | str, dict[str, Any]]:
+    """Return all responses of `POST /disparity`."""
+    success = {**file_response(), "headers": _ANSWER_HEADERS}
     return {200: success, **problems(400, 403, 408, 413, 415, 422, 500, 503)}

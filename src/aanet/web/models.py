@@ -81,7 +81,7 @@ class ServedModel:
 
 
 class Catalog:
-    """All models of a server; the first is the default, which is opened at once."""
+    """All models of a server; the first is the default."""
 
     def __init__(self, settings: Settings) -> None:
         sources = settings.models or default_models()
@@ -92,7 +92,8 @@ class Catalog:
             if source != "sgbm":
                 find_source(source, None, None, other_models())
         self._models = {name: ServedModel(name, source, settings) for name, source in named.items()}
-        self.default.open()
+        if settings.open_at_once:
+            self.default.open()
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models.values())

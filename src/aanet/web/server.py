@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import signal
@@ -13,12 +14,19 @@ import uvicorn
 from aanet.errors import InputError
 from aanet.web.app import create_app
 from aanet.web.errors import LOG_FORMAT
+from aanet.web.live import LiveSession
 from aanet.web.protocol import LimitedProtocol
 from aanet.web.service import Service
 from aanet.web.settings import Settings
 
 
-def run(settings: Settings, host: str, port: int, announce: Callable[[str], None]) -> None:
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    announce: Callable[[str], None],
+    open_live: Callable[[], LiveSession] | None = None,
+) -> None:
     """Serve until a signal arrives.
 
     Args:
@@ -26,11 +34,14 @@ def run(settings: Settings, host: str, port: int, announce: Callable[[str], None
         host: The address to listen on.
         port: The port; 0 selects a free one.
         announce: Called with the URL once the server accepts requests.
+        open_live: Opens a live session, which is shown instead of a form for pairs.
     """
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
-    with _listen(host, port) as listening:
-        app = create_app(settings)
+    with contextlib.ExitStack() as held:
+        listening = held.enter_context(_listen(host, port))
+        live = None if open_live is None else held.enter_context(contextlib.closing(open_live()))
+        app = create_app(settings, live)
         bound = listening.getsockname()[1]
         config = uvicorn.Config(
             app,

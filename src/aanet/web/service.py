@@ -15,20 +15,25 @@ from starlette.requests import ClientDisconnect
 from aanet.web.errors import ServiceError, busy, stopping
 from aanet.web.formats import require_possible
 from aanet.web.forms import read_form
+from aanet.web.live import LiveSession
 from aanet.web.matching import Matched, MatchRequest
 from aanet.web.metrics import DISCONNECTED, Metrics
 from aanet.web.models import Catalog, ServedModel
 from aanet.web.responses import MatchResponse
 from aanet.web.settings import Settings
 from aanet.web.uploads import PARTS, CalibrationOptions, UploadedPair, read_pair, require_side
-from aanet.web.workers import Slot
+from aanet.web.workers import Slot, Worker
+
+_FILES_AT_ONCE = 4  # of a live session
 
 
 class Service:
-    """The matchers with their queues and metrics."""
+    """The matchers with their queues and metrics, and the live session if there is one."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, live: LiveSession | None = None) -> None:
         self.settings = settings
+        self.live = live
+        self.encoder = Worker(_FILES_AT_ONCE - 1)  # for files of the live session
         self.catalog = Catalog(settings)
         self.metrics = Metrics(self.catalog)
         self.stopping = False
@@ -43,9 +48,14 @@ class Service:
         for upload in self._uploads:
             upload.cancel()
         self.catalog.stop()
+        self.encoder.close()
+        if self.live is not None:
+            self.live.stop()
 
     def close(self) -> None:
-        """End all child processes."""
+        """End the live session and all child processes."""
+        if self.live is not None:
+            self.live.close()
         self.catalog.close()
 
     def refuse_if_full(self, name: str | None) -> None:

@@ -20,6 +20,7 @@ class Settings:
         queue: Maximum number of requests that wait for a matcher while it runs another one.
         timeout: Maximum seconds from the first byte of a request to the last byte of its response.
         local: Whether to accept only requests whose host is this machine.
+        open_at_once: Whether the default matcher is open before the first request.
         isolate: Whether each matcher runs in a child process, so that it can be stopped and may crash.
     """
 
@@ -30,4 +31,5 @@ class Settings:
     queue: int = 8
     timeout: float = 120.0
     local: bool = True
+    open_at_once: bool = True
     isolate: bool = True

@@ -56,6 +56,32 @@ export async function listModels() {
   return content;
 }
 
+/** Send a request of the live session, and fail as the others do. */
+async function live(path, query, method = "GET") {
+  const response = await get(`${API}/live${path}?${new URLSearchParams(query)}`, { method, headers: authorization() });
+  if (response.ok) return response;
+  const { code, message } = await response.json();
+  throw new ApiError(response.status, code, message);
+}
+
+/** Wait for a version later than `after`: the facts, the bytes of a frame, and when they began to arrive. */
+export async function liveView(after) {
+  const response = await live("/view", { after });
+  const received = performance.now();
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const end = bytes.indexOf(10);
+  return { facts: JSON.parse(new TextDecoder().decode(bytes.subarray(0, end))), body: bytes.subarray(end + 1), received };
+}
+
+export const liveControl = async (change) => (await live("", change, "POST")).json();
+
+/** A ZIP file of every output, and its name. */
+export async function liveSnapshot() {
+  const response = await live("/result", {});
+  const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition"))[1];
+  return [await response.blob(), name];
+}
+
 /** A file of the example pair. */
 export async function exampleFile(name) {
   const response = await get(`/page/motorcycle/${name}`);

@@ -4,6 +4,7 @@ import { assumedCamera, keptPoints, pointsOf } from "./geometry.js";
 import { Orbit } from "./orbit.js";
 
 const MAX_POINTS = 1_500_000;
+const MAX_LIVE_POINTS = 320_000; // several times per second
 
 const VERTEX = `
 attribute vec3 position; attribute vec3 color; attribute vec3 extra;
@@ -27,6 +28,7 @@ export class Cloud {
     this.described = described; // called with the number of points shown and in total
     this.filter = { sure: 0.2, near: 0, far: Infinity, edges: true };
     this.size = 1.2;
+    this.painted = "left";
     this.gl = canvas.getContext("webgl", { antialias: true, preserveDrawingBuffer: true });
     this.orbit = new Orbit(canvas, () => this.draw());
     if (this.gl) this.prepare();
@@ -62,20 +64,31 @@ export class Cloud {
   /** Show a result; without a calibration, an assumed camera is used. */
   show(result, range) {
     this.camera = result.camera || assumedCamera(result);
-    this.metric = Boolean(result.camera);
-    this.range = range;
-    this.frame = [result.width, result.height];
-    this.points = pointsOf(result, this.camera, MAX_POINTS);
+    this.load(result, range, MAX_POINTS);
     const depths = this.depths();
     this.reach = [depths(0.005) * 0.98, depths(0.98) * 1.15];
-    this.upload("position", this.points.positions);
-    this.upload("extra", this.points.extra);
-    this.paint("left");
     const middle = depths(0.35);
     const [cx, cy] = [(result.width - 1) / 2, (result.height - 1) / 2];
     const x = ((cx - this.camera.cx) * middle) / this.camera.fx;
     const y = ((cy - this.camera.cy) * middle) / (this.camera.fy || this.camera.fx);
     this.orbit.setHome([x, -y, -middle], 1.04 * middle);
+  }
+
+  /** Show the next frame, from where the viewer is. */
+  follow(result, range) {
+    this.camera = result.camera || this.camera;
+    this.load(result, range, MAX_LIVE_POINTS);
+    this.refilter({});
+  }
+
+  load(result, range, maxPoints) {
+    this.metric = Boolean(result.camera);
+    this.range = range;
+    this.frame = [result.width, result.height];
+    this.points = pointsOf(result, this.camera, maxPoints);
+    this.upload("position", this.points.positions);
+    this.upload("extra", this.points.extra);
+    this.paint(this.painted);
   }
 
   depths() {
@@ -84,6 +97,7 @@ export class Cloud {
   }
 
   paint(what) {
+    this.painted = what;
     if (what === "left") this.upload("color", this.points.colors);
     else {
       const painted = new Uint8Array(3 * this.points.count);

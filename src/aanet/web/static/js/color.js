@@ -1,5 +1,7 @@
 // Mapping values to colors, with the same color ramp as in the files that the package writes.
 
+import { depthOf, depthRange } from "./geometry.js";
+
 let ramp = null; // 256 × RGB, near is red and far is blue
 const UNKNOWN = [48, 48, 48];
 const HIDDEN = [232, 62, 208]; // magenta, which is not similar to any color of the ramp
@@ -25,6 +27,9 @@ export function colorOf(value, [low, high]) {
   return ramp[Math.min(255, Math.max(0, Math.round((255 * (value - low)) / (high - low))))];
 }
 
+/** The color of a depth: near is red, as in a disparity. */
+export const colorOfDepth = (depth, [near, far]) => colorOf(-depth, [-far, -near]);
+
 /** Paint every pixel i with the RGB color `pick(i)`. */
 export function paint(canvas, width, height, pick) {
   canvas.width = width;
@@ -45,6 +50,10 @@ const gray = Array.from({ length: 256 }, (_, level) => [level, level, level]);
 
 export const pickers = {
   disparity: (result, range) => (i) => colorOf(result.disparity[i], range),
+  depth: (result, range) => {
+    const depths = depthRange(result.camera, range);
+    return (i) => colorOfDepth(depthOf(result.camera, result.disparity[i]), depths);
+  },
   confidence: (result) => (i) => gray[Math.round(255 * Math.min(1, Math.max(0, result.confidence[i])))],
   check: (result, range) => (i) => (result.occlusion[i] ? HIDDEN : colorOf(result.disparity[i], range)),
   left: (result) => (i) => result.left.subarray(3 * i, 3 * i + 3),

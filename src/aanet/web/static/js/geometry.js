@@ -7,6 +7,18 @@ export function depthOf(camera, disparity) {
   return above > 0 ? (camera.fx * camera.baseline_m) / above : NaN;
 }
 
+/** The disparity of a depth in meters: the inverse of `depthOf`. */
+export function disparityOf(camera, depth) {
+  const doffs = camera.cx_right === null ? 0 : camera.cx_right - camera.cx;
+  return (camera.fx * camera.baseline_m) / depth - doffs;
+}
+
+/** The depths at the ends of a range of disparities; one that reaches infinity ends at the depth of one pixel. */
+export function depthRange(camera, [low, high]) {
+  const farthest = disparityOf(camera, Infinity) + 1;
+  return [high, low].map((disparity) => depthOf(camera, Math.max(disparity, farthest)));
+}
+
 /**
  * An assumed camera for results without a calibration: a typical focal length, and a baseline with which the
  * median depth is 1. Shapes are roughly right, but lengths have no meaning.

@@ -3,6 +3,7 @@ import * as api from "./api.js";
 import { setRamp, valueRange } from "./color.js";
 import { Cloud } from "./cloud.js";
 import { encodeNpy, encodePfm, encodePly, encodePng16, save } from "./files.js";
+import { Live } from "./live.js";
 import { PairForm } from "./pair.js";
 import { Picture } from "./picture.js";
 import { Progress } from "./progress.js";
@@ -10,7 +11,7 @@ import { Ruler } from "./ruler.js";
 import { startTheme } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { models: [], result: null, range: null, sgbm: null, sent: null, abort: null, ramp: null, retry: null };
+const state = { models: [], result: null, range: null, sgbm: null, sent: null, abort: null, ramp: null, retry: null, live: null };
 const RETRY_MS = 2000;
 const pair = new PairForm(() => ready());
 const picture = new Picture();
@@ -57,8 +58,9 @@ function reconnect() {
 async function loadModels() {
   try {
     if (!state.ramp) setRamp(state.ramp = await api.colors());
-    const { models } = await api.listModels();
+    const { models, live } = await api.listModels();
     state.models = models;
+    if (live && !state.live) startLive();
     const chosen = $("model").value;
     $("model").replaceChildren(...models.map((model) => {
       const words = { sgbm: "SGBM (classical, OpenCV)" }[model.name] || model.name;
@@ -70,6 +72,34 @@ async function loadModels() {
     fail(error);
     return false;
   }
+}
+
+/** Show a live source instead of the form for pairs. */
+function startLive() {
+  for (const id of ["form", "empty", "downloads"]) $(id).hidden = true;
+  for (const id of ["readout", "count", "ruler"]) $(id).setAttribute("aria-live", "off"); // they change with every frame
+  document.querySelector("[name=view][value=check]").parentElement.hidden = true;
+  state.live = new Live(drawLive, view);
+  $("view").addEventListener("change", () => state.live.showRange());
+  state.live.run();
+}
+
+function drawLive(result, range) {
+  const { result: before, range: scale } = state;
+  const like = before && before.width === result.width && before.height === result.height;
+  Object.assign(state, { result, range });
+  if (!like) {
+    $("shown").hidden = false;
+    showFacts(result);
+    cloud.show(result, range);
+    cloud.reach = [cloud.reach[0] / 2, cloud.reach[1] * 2]; // what comes later may be nearer or farther
+    fitSliders();
+  }
+  if (view() === "points") cloud.follow(result, range);
+  else if (like && range === scale) picture.update(result);
+  else show();
+  if (!like) ruler.clear();
+  else if (ruler.points.length) ruler.draw();
 }
 
 async function useExample() {
@@ -120,7 +150,7 @@ async function run() {
   showFacts(result);
   cloud.show(result, state.range);
   fitSliders();
-  if (view() === "check" && !result.occlusion) document.querySelector("[name=view][value=disparity]").checked = true;
+  if (document.querySelector("[name=view]:checked").disabled) document.querySelector("[name=view][value=disparity]").checked = true;
   await show();
   ruler.clear();
   $("result").focus({ preventScroll: true });
@@ -135,14 +165,15 @@ function showFacts(result) {
     return item;
   }));
   document.querySelector("[name=view][value=check]").disabled = !result.occlusion;
+  document.querySelector("[name=view][value=depth]").disabled = !result.camera;
   const sgbm = $("against").querySelector("[value=sgbm]");
-  sgbm.disabled = result.model === "sgbm" || !state.models.some((model) => model.name === "sgbm");
+  sgbm.disabled = Boolean(state.live) || result.model === "sgbm" || !state.models.some((model) => model.name === "sgbm");
   if (sgbm.disabled && $("against").value === "sgbm") $("against").value = "nothing";
   const facts = {
     Matcher: result.model,
     Engine: result.engine,
     Size: `${result.width} × ${result.height}`,
-    Time: `${result.seconds.toFixed(2)} s`,
+    ...(!state.live && { Time: `${result.seconds.toFixed(2)} s` }),
     Camera: result.camera ? `baseline ${(100 * result.camera.baseline_m).toFixed(1)} cm` : "none (no depth in meters)",
   };
   $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
@@ -164,6 +195,7 @@ async function show() {
   $("solid").hidden = !points;
   $("against").disabled = points;
   if (points) {
+    if (state.live) cloud.follow(state.result, state.range);
     cloud.draw();
     return;
   }

@@ -1,9 +1,9 @@
 // The 2D view: a colored map with its scale, the value under the pointer, and a second image for comparison.
-import { colorOf, paint, pickers, ticks } from "./color.js";
-import { depthOf } from "./geometry.js";
+import { colorOf, colorOfDepth, paint, pickers, ticks } from "./color.js";
+import { depthOf, depthRange } from "./geometry.js";
 
 const $ = (id) => document.getElementById(id);
-const TITLES = { disparity: "Disparity", confidence: "Confidence", check: "Left–right check" };
+const TITLES = { disparity: "Disparity", depth: "Depth", confidence: "Confidence", check: "Left–right check" };
 
 export class Picture {
   constructor() {
@@ -19,17 +19,33 @@ export class Picture {
   /** Show a view of a result, optionally compared with the left image ("left") or a result of SGBM. */
   show(result, range, view, other) {
     Object.assign(this, { result, range, view, other });
-    paint($("under"), result.width, result.height, pickers[view](result, range));
+    this.paint();
     this.stage.classList.toggle("large", result.width > 600);
-    if (other === "left") paint($("over"), result.width, result.height, pickers.left(result));
-    else if (other) paint($("over"), result.width, result.height, pickers[view](other, range));
     for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !other;
     $("tag-left").textContent = other === "left" ? "Left image" : "SGBM";
     $("tag-right").textContent = `${TITLES[view]}, ${result.model}`;
     this.wipe();
     this.drawScale();
     this.describe();
-    if (this.at) this.read(...this.at);
+    this.readAgain();
+  }
+
+  /** Show the next frame in the same way. */
+  update(result) {
+    this.result = result;
+    this.paint();
+    this.readAgain();
+  }
+
+  paint() {
+    const { result, range, view, other } = this;
+    paint($("under"), result.width, result.height, pickers[view](result, range));
+    if (other === "left") paint($("over"), result.width, result.height, pickers.left(result));
+    else if (other) paint($("over"), result.width, result.height, pickers[view](other, range));
+  }
+
+  readAgain() {
+    if (this.at && this.at[0] < this.result.width && this.at[1] < this.result.height) this.read(...this.at);
   }
 
   wipe() {
@@ -89,6 +105,7 @@ export class Picture {
     const { result, view } = this;
     const notes = {
       disparity: "Red is near, blue is far.",
+      depth: "Red is near, blue is far.",
       confidence: "White is high confidence, black is low.",
       check: () => {
         const share = result.occlusion.reduce((sum, hidden) => sum + hidden, 0) / result.occlusion.length;
@@ -100,20 +117,30 @@ export class Picture {
     $("under").setAttribute("aria-label", `${TITLES[view]} of ${result.width} by ${result.height} pixels`);
   }
 
+  /** The ends of the scale, and the color and the label of a value on it. */
+  scale() {
+    const { result, range, view } = this;
+    if (view === "confidence") return { ends: [0, 1], color: (v) => Array(3).fill(Math.round(255 * v)), label: (v) => `${v}` };
+    if (view === "depth") {
+      const ends = depthRange(result.camera, range);
+      return { ends, color: (v) => colorOfDepth(v, ends), label: (v) => `${v} m` };
+    }
+    const label = (value) => {
+      if (!result.camera) return `${value} px`;
+      const depth = depthOf(result.camera, value);
+      return `${value} px\n${Number.isFinite(depth) ? `${depth.toFixed(2)} m` : "∞"}`;
+    };
+    return { ends: range, color: (v) => colorOf(v, range), label };
+  }
+
   drawScale() {
-    const sure = this.view === "confidence";
-    const [low, high] = sure ? [0, 1] : this.range;
-    const at = (i) => low + ((high - low) * i) / 255;
-    paint($("ramp"), 256, 1, sure ? (i) => [i, i, i] : (i) => colorOf(at(i), [low, high]));
+    const { ends: [low, high], color, label } = this.scale();
+    paint($("ramp"), 256, 1, (i) => color(low + ((high - low) * i) / 255));
     const labels = ticks(low, high, Math.max(3, $("scalebar").clientWidth / 65)).map((value) => {
-      const label = document.createElement("span");
-      label.style.left = `${(100 * (value - low)) / (high - low)}%`;
-      label.textContent = sure ? `${value}` : `${value} px`;
-      if (!sure && this.result.camera) {
-        const depth = depthOf(this.result.camera, value);
-        label.textContent += `\n${Number.isFinite(depth) ? `${depth.toFixed(2)} m` : "∞"}`;
-      }
-      return label;
+      const mark = document.createElement("span");
+      mark.style.left = `${(100 * (value - low)) / (high - low)}%`;
+      mark.textContent = label(value);
+      return mark;
     });
     $("ticks").replaceChildren(...labels);
   }
