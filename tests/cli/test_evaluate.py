@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from aanet.cli.evaluate import evaluate
 from aanet.errors import AanetError
+from aanet.models.weights import files
 from helpers import layouts
 
 app = typer.Typer()
@@ -115,10 +116,10 @@ def test_an_engine_applies_to_the_networks_beside_sgbm(kitti: Path) -> None:
         run("kitti2015", kitti, "--model", "sgbm", "--engine", "torch")
 
 
-def test_default_model_is_aanet_and_the_range_reaches_it(kitti: Path) -> None:
+def test_the_default_model_is_used_and_the_range_reaches_it(kitti: Path) -> None:
     run("kitti2015", kitti)
     run("kitti2015", kitti, "--max-disparity", 96)
-    assert Matcher.built == [("aanet", None), ("aanet", 96)]
+    assert Matcher.built == [(files.DEFAULT, None), (files.DEFAULT, 96)]
 
 
 def test_sgbm_is_scored_for_real(kitti: Path, monkeypatch: pytest.MonkeyPatch) -> None:
