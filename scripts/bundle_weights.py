@@ -171,7 +171,7 @@ CARD = """\
 
 - **Training data**: {trained_on}.
 - **Training**: {hours:g} hours on {hardware} with `{recipe}`, as described in \
-docs/notes/bundled-weights.md; {parts} `{recipe_digest}`.
+docs/notes; {parts} `{recipe_digest}`.
 - **Model selection**: the real pairs below were evaluated between parts of the training, to decide how to \
 continue and which settings to recommend.
 - **Released**: {released} under {license}.

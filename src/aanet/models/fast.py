@@ -21,7 +21,7 @@ class ContextStereoNetwork(StereoNetwork):
         return volumes
 
     def aggregate(self, volumes: list[Tensor], features: FeaturePair) -> list[Tensor]:
-        scores: list[Tensor] = self.aggregation(volumes, features.left.context)
+        scores: list[Tensor] = self.aggregation(volumes, features.left)
         return scores
 
     def refine(

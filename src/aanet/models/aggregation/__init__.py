@@ -9,6 +9,7 @@ from aanet.models.aggregation.adaptive import (
 from aanet.models.aggregation.ganet3d import GANetAggregation
 from aanet.models.aggregation.gcnet3d import GCNetAggregation
 from aanet.models.aggregation.guided import (
+    GlobalAggregation,
     GuidedAggregation,
     GuidedAggregationModule,
     GuidedIntraScaleAggregation,
@@ -23,6 +24,7 @@ __all__ = [
     "CrossScaleAggregation",
     "GANetAggregation",
     "GCNetAggregation",
+    "GlobalAggregation",
     "GuidedAggregation",
     "GuidedAggregationModule",
     "GuidedIntraScaleAggregation",

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from aanet.models.features.fast import FastMaps
 from aanet.models.layers import DeformConv2d, biased_conv, conv2d, conv_norm, relu, zeroed
 
 TEMPERATURE = 20.0  # initial factor of the cosines before the softmax
@@ -66,21 +67,54 @@ class NeighborScaleAggregation(nn.Module):
         return maps
 
 
-class GuidedAggregationModule(nn.Module):
-    """Guided AAModule: intra-scale aggregation blocks at every scale, then cross-scale aggregation."""
+class GlobalAggregation(nn.Module):
+    """Attention over the whole image at half the resolution of the costs: pixels of one surface share costs.
 
-    def __init__(self, intra_scale: list[list[GuidedIntraScaleAggregation]], cross_scale: nn.Module) -> None:
+    A textureless wall can be matched at its border only. Windows of a fixed size do not reach across it;
+    attention does, in one step, to all pixels with similar features in the left image. Queries and keys also
+    depend on the costs, so that pixels with an ambiguous match can attend to those with a certain one.
+    """
+
+    def __init__(self, channels: int, guide_channels: int, width: int = 64) -> None:
+        super().__init__()
+        self.query = biased_conv(guide_channels + channels, width, kernel=1)
+        self.key = biased_conv(guide_channels + channels, width, kernel=1)
+        self.value = biased_conv(channels, channels, kernel=1)
+        self.expand = zeroed(biased_conv(channels, channels, kernel=1))
+
+    def forward(self, x: Tensor, guide: Tensor) -> Tensor:
+        """Costs [B, C, H, W] and left features [B, G, H/2, W/2] → corrected costs."""
+        costs = F.avg_pool2d(F.relu(x), 2)  # [B, C, H/2, W/2]
+        both = torch.cat((guide, costs), dim=1)
+        tokens = [m.flatten(2).transpose(1, 2) for m in (self.query(both), self.key(both), self.value(costs))]
+        shared = F.scaled_dot_product_attention(*tokens)  # [B, H/2 · W/2, C]
+        correction = self.expand(shared.transpose(1, 2).reshape(costs.shape))
+        output: Tensor = x + F.interpolate(correction, x.shape[2:], mode="bilinear", align_corners=False)
+        return output
+
+
+class GuidedAggregationModule(nn.Module):
+    """Guided AAModule: intra-scale aggregation at every scale, global at the coarsest, then cross-scale."""
+
+    def __init__(
+        self,
+        intra_scale: list[list[GuidedIntraScaleAggregation]],
+        global_aggregation: GlobalAggregation,
+        cross_scale: nn.Module,
+    ) -> None:
         super().__init__()
         self.intra_scale = nn.ModuleList(nn.ModuleList(blocks) for blocks in intra_scale)
+        self.global_aggregation = global_aggregation
         self.cross_scale = cross_scale
 
-    def forward(self, maps: list[Tensor], guides: list[Tensor]) -> list[Tensor]:
+    def forward(self, maps: list[Tensor], guides: list[Tensor], overview: Tensor) -> list[Tensor]:
         within = []
         for blocks, x, guide in zip(self.intra_scale, maps, guides, strict=True):
             assert isinstance(blocks, nn.ModuleList)
             for block in blocks:
                 x = block(x, guide)
             within.append(x)
+        within[-1] = self.global_aggregation(within[-1], overview)
         across: list[Tensor] = self.cross_scale(within)
         return across
 
@@ -102,7 +136,7 @@ class GuidedAggregation(nn.Module):
         self.stack = nn.ModuleList(stack)
         self.correct = zeroed(biased_conv(channels[0], candidates[0]))
 
-    def forward(self, volumes: list[Tensor], guides: list[Tensor]) -> list[Tensor]:
+    def forward(self, volumes: list[Tensor], left: FastMaps) -> list[Tensor]:
         maps: list[Tensor] = []
         for scale, (volume, widen) in enumerate(zip(volumes, self.widen, strict=True)):
             wide = widen(volume)
@@ -110,5 +144,5 @@ class GuidedAggregation(nn.Module):
                 wide = wide + self.halve[scale - 1](maps[-1])
             maps.append(F.relu(wide))  # [B, C_s, H_s, W_s]
         for module in self.stack:
-            maps = module(maps, guides)
+            maps = module(maps, left.context, left.overview)
         return [volumes[0] * self.log_temperature.exp() + self.correct(F.relu(maps[0]))]

@@ -20,14 +20,16 @@ class FastMaps(NamedTuple):
 
     descriptors: list[Tensor]  # [B, C_s, H/s, W/s] of unit length over the channels, for matching
     context: list[Tensor]  # [B, C_s, H/s, W/s], each channel standardized, for guiding the aggregation
+    overview: Tensor  # [B, 96, H/32, W/32], standardized, for the global part of the aggregation
     details: Tensor  # [B, 16, H/2, W/2], for the upsampling
 
     def split(self) -> tuple[FastMaps, FastMaps]:
         """Return the first and the second half of the batch."""
         descriptors, context = ([x.chunk(2) for x in maps] for maps in (self.descriptors, self.context))
-        details = self.details.chunk(2)
+        overview, details = self.overview.chunk(2), self.details.chunk(2)
         first, second = (
-            FastMaps([x[i] for x in descriptors], [x[i] for x in context], details[i]) for i in range(2)
+            FastMaps([x[i] for x in descriptors], [x[i] for x in context], overview[i], details[i])
+            for i in range(2)
         )
         return first, second
 
@@ -56,7 +58,7 @@ class FastFeatures(FeatureExtractor):
 
     def forward(self, image: Tensor) -> FastMaps:
         details, *maps = self.backbone(image)
-        merged = standardize(F.relu(self.lateral[-1](maps[-1])))  # [B, 96, H/32, W/32]
+        overview = merged = standardize(F.relu(self.lateral[-1](maps[-1])))  # [B, 96, H/32, W/32]
         context: list[Tensor] = []
         for level in reversed(range(len(CHANNELS))):
             above = self.coarser[level](merged)
@@ -64,7 +66,7 @@ class FastFeatures(FeatureExtractor):
             merged = standardize(self.smooth[level](F.relu(self.lateral[level](maps[level]) + above)))
             context.insert(0, merged)
         descriptors = [unit_length(describe(x)) for describe, x in zip(self.describe, context, strict=True)]
-        return FastMaps(descriptors, context, details)
+        return FastMaps(descriptors, context, overview, details)
 
     def slow_to_train(self) -> list[nn.Module]:
         return self.backbone.slow_to_train()

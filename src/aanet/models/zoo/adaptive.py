@@ -9,6 +9,7 @@ from torch import nn
 from aanet.models.aggregation import (
     AdaptiveAggregation,
     AdaptiveAggregationModule,
+    GlobalAggregation,
     GuidedAggregation,
     GuidedAggregationModule,
     GuidedIntraScaleAggregation,
@@ -127,6 +128,7 @@ def aanet_fast(max_disparity: int = 192, training_heads: bool = False) -> Stereo
                     module, channels, features.out_channels, blocks, strict=True
                 )
             ],
+            GlobalAggregation(channels[-1], features.out_channels[-1]),
             NeighborScaleAggregation(channels),
         )
         for module in windows
