@@ -14,6 +14,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+from aanet.models.weights import files
+
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 FLAGS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 PATIENCE = 120_000  # milliseconds for a match, on any machine
@@ -22,7 +24,7 @@ PATIENCE = 120_000  # milliseconds for a match, on any machine
 def main() -> None:
     """Both pictures, from one server."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="aanet", help="what matches")
+    parser.add_argument("--model", default=files.DEFAULT, help="what matches")
     parser.add_argument("--output", "-o", type=Path, default=IMAGES, help="folder of the pictures")
     arguments = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -45,7 +45,7 @@ class StereoMatcher:
     """Matches rectified pairs of any size with one network on one engine.
 
     Example:
-        matcher = StereoMatcher("aanet")
+        matcher = StereoMatcher()
         result = matcher("left.png", "right.png")
         result.save("out", "disparity", "color")
 
@@ -66,7 +66,7 @@ class StereoMatcher:
         """Open a network.
 
         Args:
-            model: A network with bundled weights (by default "aanet"), the name of bundled weights
+            model: A network with bundled weights (by default "aanet_fast"), the name of bundled weights
                 ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network in
                 memory, or "sgbm".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for

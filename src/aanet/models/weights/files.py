@@ -15,7 +15,7 @@ import safetensors
 from aanet.errors import ReadError
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
-DEFAULT = "aanet"  # the bundled weights that are used if no model is named
+DEFAULT = "aanet_fast"  # the bundled weights that are used if no model is named
 
 
 def find(source: str | os.PathLike[str]) -> Path:
