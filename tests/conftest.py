@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import shutil
 import signal
@@ -78,10 +79,24 @@ def _leave_the_process_as_it_was() -> Iterator[None]:
     """Give the next test denormal numbers and the system's own handling of children that end.
 
     Training flushes denormal numbers to zero for the whole process. PyTorch's loader leaves a handler for
-    SIGCHLD behind, and with it the end of any later child kills a process that has run OpenVINO.
+    SIGCHLD behind, and with it the end of any later child kills a process that has run OpenVINO: a library
+    sets an alternate stack for signals that is too small for the registers of some processors.
     """
     yield
+    _handle_signals_on_the_ordinary_stack()
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
     if hasattr(signal, "SIGCHLD"):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+class _SignalStack(ctypes.Structure):
+    """`stack_t` of sigaltstack(2)."""
+
+    _fields_ = (("pointer", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
+
+
+def _handle_signals_on_the_ordinary_stack() -> None:
+    if sys.platform == "linux":
+        disable = 2
+        ctypes.CDLL(None).sigaltstack(ctypes.byref(_SignalStack(None, disable, 0)), None)

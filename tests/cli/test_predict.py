@@ -97,7 +97,9 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
-    with pytest.raises(UnsupportedError, match=r"weights for AANet \(aanet\); use a weight file, .* or sgbm"):
+    with pytest.raises(
+        UnsupportedError, match=r"weights for AANet-Fast \(aanet_fast\); use a weight file, .* or sgbm"
+    ):
         inside(*pair, "-o", tmp_path / "out")
 
 
