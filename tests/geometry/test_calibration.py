@@ -13,26 +13,6 @@ from aanet.geometry.rectification import Calibration
 from aanet.io.images import write_image
 from helpers.calibrations import KITTI, KITTI_RAW, MIDDLEBURY, RAW, stereo_entries, storage
 
-ROS = """image_width: 640
-image_height: 480
-projection_matrix:
-  rows: 3
-  cols: 4
-  data: [400.0, 0.0, 320.5, 0.0, 0.0, 400.0, 239.5, 0.0, 0.0, 0.0, 1.0, 0.0]
-"""
-KALIBR = """cam0:
-  camera_model: pinhole
-  intrinsics: [400.0, 400.0, 320.0, 240.0]
-  distortion_model: radtan
-  distortion_coeffs: [0.1, 0.0, 0.0, 0.0]
-cam1:
-  camera_model: pinhole
-  intrinsics: [400.0, 400.0, 320.0, 240.0]
-  distortion_model: radtan
-  distortion_coeffs: [0.1, 0.0, 0.0, 0.0]
-  T_cn_cnm1: [[1, 0, 0, -0.1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-"""
-
 
 def test_the_images_tell_their_size_to_a_calibration_that_does_not_state_it(tmp_path: Path) -> None:
     bare = tmp_path / "bare.yml"
