@@ -1,0 +1,1 @@
+"""Prediction, evaluation and serving on a Ray cluster (extra `cluster`)."""
