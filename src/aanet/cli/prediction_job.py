@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aanet import outputs
 from aanet.cli.console import progress_bar, sentence
@@ -90,6 +90,7 @@ class Job:
             notes=result.notes,
             camera=None if result.camera is None else asdict(result.camera),
             time=pair.time,
+            processing=None if result.processing is None else result.processing.as_dict(),
         )
 
     def _write_frames(self, result: StereoResult) -> None:
@@ -116,6 +117,7 @@ class Done:
     error: str | None = None
     skipped: bool = False
     time: float | None = None  # of a frame, in seconds since the beginning; the time stamp of a recording
+    processing: dict[str, Any] | None = None  # what was done to the images and to the disparity
 
 
 @dataclass
