@@ -32,7 +32,7 @@ from aanet.result import StereoResult
 from aanet.typing import FloatMap, Mask
 
 if TYPE_CHECKING:
-    from aanet.engines.factory import Model
+    from aanet.engines.factory import Model, NetworkSpecSource
 
 Source = AnyImage | str | os.PathLike[str]
 AnyCalibration = Calibration | StereoCamera | str | os.PathLike[str]
@@ -63,13 +63,14 @@ class StereoMatcher:
         max_disparity: int | None = None,
         device: str | None = None,
         threads: int | None = None,
+        network_spec: NetworkSpecSource | None = None,
     ) -> None:
         """Open a network.
 
         Args:
             model: A network with bundled weights (by default "aanet_fast"), the name of bundled weights
-                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network in
-                memory, or "sgbm".
+                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network that
+                another program wrote (.onnx, .xml, .pb), a network in memory, or "sgbm".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
                 tests and benchmarks.
             engine: One of `aanet.engines.table.ENGINES`, such as "openvino"; by default the fastest
@@ -80,6 +81,9 @@ class StereoMatcher:
             max_disparity: Pixels to search; by default as the weights were trained.
             device: Device of the engine torch ("cpu", "cuda", …); by default the fastest one.
             threads: Number of CPU threads; by default `OMP_NUM_THREADS`, or one per core.
+            network_spec: How to feed and read a network that another program wrote: a TOML file, the name of
+                a ready-made spec, or a `ForeignSpec`; by default the TOML file beside it, or what is found
+                by trying (`aanet inspect` shows it).
         """
         limits = (("max_disparity", max_disparity, MAX_DISPARITY), ("threads", threads, _MAX_THREADS))
         for name, value, most in limits:
@@ -93,6 +97,7 @@ class StereoMatcher:
             max_disparity=max_disparity,
             device=device,
             threads=threads,
+            network_spec=network_spec,
         )
 
     @classmethod

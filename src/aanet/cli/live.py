@@ -24,6 +24,7 @@ from aanet.cli.options import (
     MaxDepth,
     MaxDisparity,
     MinConfidence,
+    NetworkSpec,
     Port,
     Postprocess,
     Precision,
@@ -62,6 +63,7 @@ def live(
         str | None,
         typer.Option(metavar="MODEL", help=ANY_MODEL, show_default="aanet", rich_help_panel=MATCHING),
     ] = None,
+    network_spec: NetworkSpec = None,
     max_disparity: MaxDisparity = None,
     scale: Scale = None,
     postprocess: Postprocess = "auto",
@@ -141,11 +143,16 @@ def live(
                 max_disparity=max_disparity,
                 device=device,
                 threads=threads,
+                network_spec=network_spec,
             )
             return LiveSession(matcher, open_source, options)
 
     settings = Settings(
-        models=() if model is None else (model,), token=token or None, local=local, open_at_once=False
+        models=() if model is None else (model,),
+        network_spec=network_spec,
+        token=token or None,
+        local=local,
+        open_at_once=False,
     )
     with contextlib.suppress(KeyboardInterrupt):
         run(settings, host, port, lambda address: announce(address, token), open_live)

@@ -24,6 +24,7 @@ from aanet.cli.options import (
     MaxDepth,
     MaxDisparity,
     MinConfidence,
+    NetworkSpec,
     Overwrite,
     Postprocess,
     Precision,
@@ -86,6 +87,7 @@ def predict(
             rich_help_panel=MATCHING,
         ),
     ] = None,
+    network_spec: NetworkSpec = None,
     max_disparity: MaxDisparity = None,
     scale: Scale = None,
     tile: Tile = "auto",
@@ -163,6 +165,7 @@ def predict(
             max_disparity=max_disparity,
             device=device,
             threads=threads,
+            network_spec=network_spec,
         )
     if resume:
         remove_leftovers(output)  # also if all results are there and nothing will be written
