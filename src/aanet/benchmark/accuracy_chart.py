@@ -16,7 +16,6 @@ from aanet.io.atomic import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.figure import Figure
 
 Error = Callable[[AccuracyPoint], float]
@@ -41,11 +40,9 @@ def plot_accuracy(points: Sequence[AccuracyPoint], pairs: Pairs, machine: str, p
 
 def draw_accuracy(points: Sequence[AccuracyPoint], pairs: Pairs, machine: str) -> Figure:
     """Draw both errors against time: a line per matcher through its scales, and the Pareto front."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 5.6), layout="constrained", facecolor="white", dpi=130)
-    canvas = FigureCanvasAgg(figure)
     figure.suptitle(f"{pairs.title}; {machine}", fontsize=11)
     panels = list(zip(figure.subplots(1, 2), _ERRORS, strict=True))
     for axes, (label, error) in panels:
@@ -56,9 +53,9 @@ def draw_accuracy(points: Sequence[AccuracyPoint], pairs: Pairs, machine: str) -
         "none is both faster and better",
         fontsize=9,
     )
-    canvas.draw()  # the layout is final; labels are placed in pixels
+    figure.draw_without_rendering()  # the layout is final; labels are placed in pixels
     for axes, (_, error) in panels:
-        _label(axes, points, error, canvas.get_renderer())
+        _label(axes, points, error)
     return figure
 
 
@@ -98,7 +95,7 @@ def _lines(points: Sequence[AccuracyPoint]) -> list[tuple[str, list[AccuracyPoin
     ]
 
 
-def _label(axes: Axes, points: Sequence[AccuracyPoint], error: Error, renderer: RendererAgg) -> None:
+def _label(axes: Axes, points: Sequence[AccuracyPoint], error: Error) -> None:
     """Write the scales at the points, and the name of each matcher at one end of its line."""
     lines = [
         (color, axes.transData.transform([(p.seconds, error(p)) for p in line]), line)
@@ -106,7 +103,7 @@ def _label(axes: Axes, points: Sequence[AccuracyPoint], error: Error, renderer: 
     ]
     dots = np.concatenate([places for _, places, _ in lines])
     strokes = np.concatenate([_along(places) for _, places, _ in lines])
-    placed = _Placed(axes, renderer, dots, strokes)
+    placed = _Placed(axes, dots, strokes)
     for color, places, line in lines:
         placed.add(line[0].model, [places[-1], places[0]], color=color, fontsize=10, fontweight="bold")
     for color, places, line in lines:
@@ -129,24 +126,23 @@ class _Placed:
     def __init__(
         self,
         axes: Axes,
-        renderer: RendererAgg,
         dots: NDArray[np.float64],
         strokes: NDArray[np.float64],
     ) -> None:
-        self._axes, self._renderer = axes, renderer
-        self._dots, self._strokes = dots, strokes
+        self._axes, self._dots, self._strokes = axes, dots, strokes
         self._boxes: list[tuple[float, float, float, float]] = []  # left, bottom, right, top
 
     def add(self, words: str, anchors: Sequence[NDArray[np.float64]], **style: str | float) -> None:
         """Write the words near one of the anchors, which are in pixels."""
         text = self._axes.text(0, 0, words, ha="center", va="center", zorder=4, **style)  # type: ignore[arg-type]
-        extent = text.get_window_extent(self._renderer)
+        extent = text.get_window_extent()
         half = np.array((extent.width, extent.height)) / 2
         middles = [middle for anchor in anchors for middle in self._around(anchor, half)]
         costs = [self._cost(middle, half) + 0.01 * rank for rank, middle in enumerate(middles)]
         best = middles[int(np.argmin(costs))]
         self._boxes.append((*(best - half), *(best + half)))
-        text.set_position(self._axes.transData.inverted().transform(best))
+        x, y = self._axes.transData.inverted().transform(best)
+        text.set_position((float(x), float(y)))
 
     def _around(self, anchor: NDArray[np.float64], half: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Middles of the label such that its nearest side has a given distance, near ones first."""
@@ -170,4 +166,4 @@ class _Placed:
         reach = 5.0  # radius of a point in pixels
         hidden = np.all((self._dots > low - reach) & (self._dots < high + reach), axis=1).sum()
         crossed = np.all((self._strokes > low) & (self._strokes < high), axis=1).any()
-        return 1000.0 * bool(outside) + 100.0 * overlaps + 50.0 * float(hidden) + 5.0 * bool(crossed)
+        return float(1000 * outside + 100 * overlaps + 50 * hidden + 5 * crossed)

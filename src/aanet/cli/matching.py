@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aanet.engines.foreign.files import is_foreign
 from aanet.engines.table import ENGINES, exported_suffixes
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ class MatcherOptions:
         """
         if len(models) == 1:
             return self
+        from aanet.engines.foreign.files import is_foreign
+
         path, own = Path(model), exported_suffixes().get(Path(model).suffix)
         options = self if is_foreign(path) else replace(self, network_spec=None)
         if own is None and model != "sgbm" and not is_foreign(path):
@@ -59,7 +60,7 @@ class MatcherOptions:
             options,
             engine=None,
             device=None,
-            precision=self.precision if bf16 else "auto",
+            precision="auto" if self.precision == "bf16" and not bf16 else self.precision,
             max_disparity=self.max_disparity if model == "sgbm" else None,
         )
 

@@ -11,6 +11,7 @@ import typer
 from aanet import outputs
 from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit
 from aanet.cli.console import status
+from aanet.cli.matching import MatcherOptions, match_options
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -128,7 +129,6 @@ def predict(
 
     Example: aanet predict left.png right.png --calib stereo.yml --save ply -o out
     """
-    from aanet.inference.options import MatchOptions
     from aanet.inference.save_options import SaveOptions
     from aanet.inference.temporal import TemporalFilter
     from aanet.io.pairs import find_pairs
@@ -145,28 +145,10 @@ def predict(
             "--temporal needs the frames of a video, camera, stream or recording; these are still pairs."
         )
     videos = video_files(output, wanted, pairs, fps, resume, overwrite)
-    options = MatchOptions.of(
-        None,
-        {
-            "scale": "auto" if scale is None else scale,
-            "check": check,
-            "tile": tile,
-            "postprocess": postprocess,
-            "strict": strict,
-        },
-    )
+    options = match_options(scale, tile, postprocess, check=check, strict=strict)
+    opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
     with status("Opening the model; the first time, it is converted"):
-        from aanet.matcher import StereoMatcher
-
-        matcher = StereoMatcher(
-            model,
-            engine=engine,
-            precision=precision,
-            max_disparity=max_disparity,
-            device=device,
-            threads=threads,
-            network_spec=network_spec,
-        )
+        matcher = opening.open(model)
     if resume:
         remove_leftovers(output)  # also if all results are there and nothing will be written
     job = Job(matcher, output, wanted, calibration, resume, overwrite, options, saving, videos, average)
