@@ -24,6 +24,7 @@ from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
 from aanet.cli.export import export
 from aanet.cli.figure import figure
+from aanet.cli.inspect import inspect_file
 from aanet.cli.live import live
 from aanet.cli.models import models
 from aanet.cli.predict import predict
@@ -93,7 +94,8 @@ _add(data, None, check, stats, synthesize, preview)
 _add(app, MATCHING, demo, predict, live, serve, calibrate, **{"calibrate board": calibrate_board})
 _add(app, TRAINING, train, evaluate, pseudo_label)
 app.add_typer(data, name="data", rich_help_panel=TRAINING)
-_add(app, MODELS, models, benchmark, export, convert, figure)
+_add(app, MODELS, models, benchmark, inspect=inspect_file)
+_add(app, MODELS, export, convert, figure)
 _add(app, "Installation", doctor)
 
 

@@ -16,9 +16,8 @@ from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
 
 if TYPE_CHECKING:
-    from aanet.models.network import StereoNetwork
-
     from aanet.engines.foreign.spec import ForeignSpec
+    from aanet.models.network import StereoNetwork
 
     Model = str | os.PathLike[str] | StereoNetwork
     NetworkSpecSource = str | os.PathLike[str] | ForeignSpec

@@ -130,8 +130,8 @@ def read_disparity(
     if found is None:
         shape = " × ".join(map(str, outputs[port.name].shape))
         raise ReadError(
-            f"The output {port.name} of {spec.name} has {shape} numbers for images of {seen[0]}×{seen[1]}, which "
-            f"does not fit channel {spec.output.channel} at a resolution of {spec.output.resolution:g}."
+            f"The output {port.name} of {spec.name} has {shape} numbers for images of {seen[0]}×{seen[1]}, "
+            f"which does not fit channel {spec.output.channel} at a resolution of {spec.output.resolution:g}."
         )
     factor = spec.output.scale * (seen[1] if spec.output.unit == "width" else 1)
     factor *= (-1 if spec.output.sign == "negative" else 1) * size[1] / seen[1]
@@ -161,7 +161,7 @@ def _resize(planes: FloatMap, size: tuple[int, int]) -> FloatMap:
 
 
 def similarity(left: FloatMap, right: FloatMap, disparity: FloatMap) -> FloatMap:
-    """Return the structural similarity of the left image and the right one moved by the disparity, in 0 … 1."""
+    """Return the structural similarity, 0 … 1, of the left image and the right one moved by the disparity."""
     gray, other = (
         cv2.cvtColor(np.ascontiguousarray(each.transpose(1, 2, 0)), cv2.COLOR_RGB2GRAY)
         for each in (left, right)

@@ -1,7 +1,8 @@
 """Inspecting a foreign network: once per file, in a child process with limits of memory and of time.
 
-The file comes from a stranger. Before this process opens it, a child has opened it and run it on a real pair; what
-crashes, hangs or takes all memory costs the child. The result is kept in the cache folder, by the digest of the file.
+The file comes from a stranger. Before this process opens it, a child has opened it and run it on a real pair;
+what crashes, hangs or takes all memory costs the child. The result is kept in the cache folder, by the digest
+of the file.
 """
 
 from __future__ import annotations

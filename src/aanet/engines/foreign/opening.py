@@ -62,7 +62,8 @@ def find_spec(
     if not Path(network_spec).suffix and not Path(network_spec).exists():
         hint = did_you_mean(str(network_spec), known)
         raise InputError(
-            f"There is no ready-made spec {str(network_spec)!r}{hint}; give a TOML file, or one of {', '.join(known)}."
+            f"There is no ready-made spec {str(network_spec)!r}{hint}; give a TOML file, or one of "
+            f"{', '.join(known)}."
         )
     return read_table(Path(network_spec)), str(network_spec)
 

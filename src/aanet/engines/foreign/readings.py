@@ -1,7 +1,7 @@
 """The readings of a network: all plausible ways to feed it and to read what it computes.
 
-What the graph says is taken from it; what a user or a ready-made spec says replaces the rest. What remains open
-is a list of complete specs, which `recognition` tries on a real pair.
+What the graph says is taken from it; what a user or a ready-made spec says replaces the rest. What remains
+open is a list of complete specs, which `recognition` tries on a real pair.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def _inputs(graph: Graph) -> list[list[Table]]:
     if len(images) != len(graph.inputs) or len(images) not in (1, 2, 4):
         shown = "; ".join(port.shown for port in graph.inputs)
         raise UnsupportedError(
-            f"The network has inputs that are not one or two images ({shown}); describe them in a spec, with an "
-            "[[input]] for each."
+            f"The network has inputs that are not one or two images ({shown}); describe them in a spec, with "
+            "an [[input]] for each."
         )
     names = [port.name for port in images]
     if len(images) == 1:
@@ -148,7 +148,7 @@ def _names_side(name: str, side: str) -> bool:
 
 
 def _coarse_and_fine(images: list[Port]) -> list[list[Table]]:
-    """Return the inputs of a network that also takes a smaller copy of the pair, told by their names and sizes."""
+    """Return the inputs of a network that also takes the pair at half size, told by their names."""
     pairs = []
     for mark in ("init", "next"):
         pair = [port for port in images if mark in port.name.lower()]
@@ -156,8 +156,8 @@ def _coarse_and_fine(images: list[Port]) -> list[list[Table]]:
             pairs.append(_orders([port.name for port in pair])[0])
     if len(pairs) != 2:
         raise UnsupportedError(
-            "The network has four inputs, and their names do not tell what they take; describe them in a spec, "
-            "with an [[input]] for each."
+            "The network has four inputs, and their names do not tell what they take; describe them in a "
+            "spec, with an [[input]] for each."
         )
     return [[*_two(*pairs[0], scale=0.5), *_two(*pairs[1])]]
 
@@ -175,8 +175,8 @@ def _layouts(port: Port, views: int, image: Table) -> list[tuple[str, int]]:
         found = [each for each in found if each[1] == (1 if image["color"] == "gray" else 3)]
     if not found:
         raise UnsupportedError(
-            f"The input {port.shown} has no channels for {'both images' if views == 2 else 'an image'}; a network "
-            "for stereo takes two images of 1 or 3 channels, or both stacked in 2 or 6."
+            f"The input {port.shown} has no channels for {'both images' if views == 2 else 'an image'}; a "
+            "network for stereo takes two images of 1 or 3 channels, or both stacked in 2 or 6."
         )
     return found
 

@@ -159,8 +159,8 @@ def _choose(tried: list[Tried], reasons: list[str], name: str) -> tuple[ForeignS
     ]
     if close:
         return None, (
-            f"{name} is not recognized: {_difference(best, close[0])} are almost equally right on the Motorcycle "
-            f"pair (errors of {best.error:.2f} and {close[0].error:.2f} pixels); give "
+            f"{name} is not recognized: {_difference(best, close[0])} are almost equally right on the "
+            f"Motorcycle pair (errors of {best.error:.2f} and {close[0].error:.2f} pixels); give "
             f"{_open_keys(best, close)} in a spec (--network-spec)."
         )
     return best.spec, ""
@@ -199,7 +199,7 @@ def _difference(one: Tried, other: Tried) -> str:
 
 
 def _with_size_rule(runner: Runner, spec: ForeignSpec, given: Table) -> ForeignSpec:
-    """Check that the guessed multiple is enough, at a size that is no multiple of more; else double it once."""
+    """Check the guessed multiple at a size that is no multiple of more; double it if that fails."""
     if spec.size.fixed is not None or given.get("size"):
         return spec
     for multiple in (spec.size.multiple, 2 * spec.size.multiple):
@@ -244,7 +244,7 @@ def _memory() -> int:
 
 
 def _bytes_per_pixel(measured: int, pixels: int) -> int:
-    """Return the memory per pixel with a margin; the network is compiled once per size, which counts as well."""
+    """Return the memory per pixel with a margin; that of compiling for one size counts as well."""
     if sys.platform != "linux":
         return _UNKNOWN_MEMORY
     return min(max(int(_SAFETY * measured / pixels), _LEAST_MEMORY), 10**6)
