@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from aanet import outputs
 from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit
 from aanet.cli.console import status
+from aanet.cli.json_lines import STDOUT, JsonLines, open_json_lines
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -77,6 +79,16 @@ def predict(
     frames: Frames = None,
     fps: Fps = None,
     as_json: JsonOutput = False,
+    jsonl: JsonLines = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Match the I-th of N parts of a list of still pairs, such as 3/100, so that N processes or "
+            "computers share it.",
+            show_default="all pairs",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -130,12 +142,18 @@ def predict(
     from aanet.inference.save_options import SaveOptions
     from aanet.inference.temporal import TemporalFilter
     from aanet.io.pairs import find_pairs
+    from aanet.io.storage import Folder
+    from aanet.prediction.work import Work
 
     limits = {} if max_depth is None else {"max_depth": max_depth}
     fixed = None if colors in ("auto", "each", "all") else colors
     saving = SaveOptions(min_confidence=min_confidence, flying_pixels=flying_pixels, range=fixed, **limits)
     average = None if temporal is None else TemporalFilter(temporal)
+    if as_json and jsonl == STDOUT:
+        raise InputError("--json and --jsonl - both write to stdout; give --jsonl the name of a file.")
     pairs = find_pairs(left, right, topics=both_topics(left_topic, right_topic), tolerance=tolerance)
+    if shard is not None:
+        pairs = pairs.shard(*parse_shard(shard))
     calibration = calibration_of(pairs, calib, calib_right, unit, rectified, resized)
     wanted = _outputs(save, calibration is not None, check)
     if average is not None and pairs.video is None:
@@ -166,11 +184,15 @@ def predict(
         )
     if resume:
         remove_leftovers(output)  # also if all results are there and nothing will be written
-    job = Job(matcher, output, wanted, calibration, resume, overwrite, options, saving, videos, average)
+    stills = tuple(each for each in wanted if not each.endswith(outputs.VIDEO_SUFFIX))
+    # Another process may have written the files meanwhile.
+    work = Work(matcher, Folder(output), stills, calibration, options, saving, overwrite or resume)
     if colors == "all" or (colors == "auto" and pairs.video is not None):
-        job = replace(job, saving=replace(saving, range=color_range(job, pairs)))
-    summary = run(job, pairs, frames)
-    report(summary, matcher, output, as_json)
+        work = replace(work, saving=replace(saving, range=color_range(work, wanted, pairs)))
+    with open_json_lines(jsonl, resume, overwrite) as lines:
+        job = Job(work, output, resume, overwrite, videos, average)
+        summary = run(job, pairs, frames, listed=as_json, lines=lines)
+    report(summary, matcher, output, as_json, sys.stderr if jsonl == STDOUT else sys.stdout)
     if summary.interrupted:
         raise typer.Exit(130)
     if summary.failed:
@@ -185,3 +207,11 @@ def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
     for output in wanted:
         outputs.require(output, has_camera, check)
     return wanted
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """The number of a shard, from 1, and the number of all."""
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise InputError(f"A shard is given as I/N with I from 1 to N, such as 3/100; got {text[:30]!r}.")
+    return int(number), int(count)
