@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from aanet.cli import measurements
+from aanet.cli import measurements, on_ray
+from aanet.cli.on_ray import RayAddress
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput, Overwrite, refuse_existing
 from aanet.engines.table import ENGINES, network_engines
 from aanet.errors import InputError
@@ -99,6 +100,7 @@ def benchmark(
             rich_help_panel=SERVER,
         ),
     ] = None,
+    ray: RayAddress = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -117,6 +119,9 @@ def benchmark(
     With --serve, a server is measured instead: matched and refused requests, latency, probes and memory at
     several numbers of clients.
 
+    With --ray, `aanet predict` is measured without Ray, with one worker and with two, on eight pairs per
+    round and with one thread each. A second table computes what a million pairs cost on 1, 10 and 100 hosts.
+
     Example: aanet benchmark aanet stereonet_aa --height 480 --width 640
     """
     report, picture = (output / "report.md", output / "chart.png") if output else (None, None)
@@ -126,6 +131,9 @@ def benchmark(
         measurements.load_server(
             (models or [files.DEFAULT])[0], (height, width), clients, seconds, soak, as_json, report
         )
+        return
+    if ray is not None:
+        on_ray.compare((models or [files.DEFAULT])[0], (height, width), 8 * rounds, ray, as_json, report)
         return
     from aanet.engines.bf16_support import bf16_support
 

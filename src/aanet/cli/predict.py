@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from aanet import outputs
-from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit
+from aanet.cli import on_ray
+from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit, open_calibration
 from aanet.cli.console import status
 from aanet.cli.json_lines import STDOUT, JsonLines, open_json_lines
+from aanet.cli.on_ray import RayAddress, Workers
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -56,8 +57,11 @@ def predict(
         typer.Argument(help="Right image, folder, pattern, video, camera or stream.", show_default=False),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the results.")
-    ] = Path("out"),
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder for the results; with --ray also a URL."
+        ),
+    ] = "out",
     save: Annotated[
         str,
         typer.Option(
@@ -130,11 +134,16 @@ def predict(
     precision: Precision = "auto",
     device: Device = None,
     threads: Threads = None,
+    ray: RayAddress = None,
+    workers: Workers = None,
 ) -> None:
     """Match pairs of images and write disparity, depth, point clouds or pictures.
 
     Pairs must be rectified, or be given with a calibration that describes how to rectify them. A pair that
     cannot be matched is reported and skipped, and the exit code is then 2.
+
+    With --ray, a list of still pairs is matched on a cluster; paths and URLs must be reachable for all of its
+    nodes. A manifest in Parquet files gets a row for each pair.
 
     Example: aanet predict left.png right.png --calib stereo.yml --save ply -o out
     """
@@ -149,6 +158,33 @@ def predict(
     fixed = None if colors in ("auto", "each", "all") else colors
     saving = SaveOptions(min_confidence=min_confidence, flying_pixels=flying_pixels, range=fixed, **limits)
     average = None if temporal is None else TemporalFilter(temporal)
+    options = MatchOptions.of(
+        None,
+        {
+            "scale": "auto" if scale is None else scale,
+            "check": check,
+            "tile": tile,
+            "postprocess": postprocess,
+            "strict": strict,
+        },
+    )
+    opening: dict[str, Any] = {
+        "model": model,
+        "engine": engine,
+        "precision": precision,
+        "max_disparity": max_disparity,
+        "device": device,
+    }
+    if ray is not None:
+        unshared = {"--jsonl": jsonl, "--shard": shard, "--frames": frames, "--fps": fps}
+        unshared |= {"--temporal": temporal, "--left": left_topic, "--right": right_topic}
+        on_ray.refuse({**unshared, "--range all": True if colors == "all" else None})
+        calibration = open_calibration(calib, calib_right, unit, rectified, resized)
+        wanted = _outputs(save, calibration is not None, check)
+        settings = (opening, output, tuple(wanted), calibration, options, saving, threads or 1)
+        on_ray.predict_list(left, right, settings, ray, workers, resume, overwrite, as_json)
+        return
+    folder = on_ray.local_output(output)
     if as_json and jsonl == STDOUT:
         raise InputError("--json and --jsonl - both write to stdout; give --jsonl the name of a file.")
     pairs = find_pairs(left, right, topics=both_topics(left_topic, right_topic), tolerance=tolerance)
@@ -160,39 +196,22 @@ def predict(
         raise InputError(
             "--temporal needs the frames of a video, camera, stream or recording; these are still pairs."
         )
-    videos = video_files(output, wanted, pairs, fps, resume, overwrite)
-    options = MatchOptions.of(
-        None,
-        {
-            "scale": "auto" if scale is None else scale,
-            "check": check,
-            "tile": tile,
-            "postprocess": postprocess,
-            "strict": strict,
-        },
-    )
+    videos = video_files(folder, wanted, pairs, fps, resume, overwrite)
     with status("Opening the model; the first time, it is converted"):
         from aanet.matcher import StereoMatcher
 
-        matcher = StereoMatcher(
-            model,
-            engine=engine,
-            precision=precision,
-            max_disparity=max_disparity,
-            device=device,
-            threads=threads,
-        )
+        matcher = StereoMatcher(**opening, threads=threads)
     if resume:
-        remove_leftovers(output)  # also if all results are there and nothing will be written
+        remove_leftovers(folder)  # also if all results are there and nothing will be written
     stills = tuple(each for each in wanted if not each.endswith(outputs.VIDEO_SUFFIX))
     # Another process may have written the files meanwhile.
-    work = Work(matcher, Folder(output), stills, calibration, options, saving, overwrite or resume)
+    work = Work(matcher, Folder(folder), stills, calibration, options, saving, overwrite or resume)
     if colors == "all" or (colors == "auto" and pairs.video is not None):
         work = replace(work, saving=replace(saving, range=color_range(work, wanted, pairs)))
     with open_json_lines(jsonl, resume, overwrite) as lines:
-        job = Job(work, output, resume, overwrite, videos, average)
+        job = Job(work, folder, resume, overwrite, videos, average)
         summary = run(job, pairs, frames, listed=as_json, lines=lines)
-    report(summary, matcher, output, as_json, sys.stderr if jsonl == STDOUT else sys.stdout)
+    report(summary, matcher, folder, as_json, sys.stderr if jsonl == STDOUT else sys.stdout)
     if summary.interrupted:
         raise typer.Exit(130)
     if summary.failed:

@@ -156,6 +156,11 @@ def join(base: str, name: str) -> str:
     return name if name.startswith("/") else f"{base.rstrip('/')}/{name}"
 
 
+def absolute(place: str) -> str:
+    """The path without the folder that this process is in; URLs stay as they are."""
+    return place if is_url(place) else str(Path(place).absolute())
+
+
 def parent(place: str) -> str:
     """The folder of a path or URL."""
     return place.rpartition("/")[0] if is_url(place) else str(Path(place).parent)
