@@ -17,13 +17,14 @@ from aanet.errors import InputError
 from aanet.geometry.calibration import load_calibration
 from aanet.geometry.camera import StereoCamera
 from aanet.geometry.rectification import Calibration
-from aanet.inference.options import MatchOptions, ParsedTile
+from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
 from aanet.inference.postprocess import postprocess
+from aanet.inference.processing import Processing, plan
 from aanet.inference.spec import MAX_DISPARITY, Engine, Maps, NetworkSpec
 from aanet.inference.temporal import TemporalFilter
-from aanet.inference.tiling import bytes_per_pixel, match_in_tiles, tile_for
+from aanet.inference.tiling import Tile, bytes_per_pixel, match_in_tiles
 from aanet.io.frames import FrameSource, StereoFrame, StereoVideo
 from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
 from aanet.io.newest import NewestFrames
@@ -31,7 +32,7 @@ from aanet.result import StereoResult
 from aanet.typing import FloatMap, Mask
 
 if TYPE_CHECKING:
-    from aanet.engines.factory import Model
+    from aanet.engines.factory import Model, NetworkSpecSource
 
 Source = AnyImage | str | os.PathLike[str]
 AnyCalibration = Calibration | StereoCamera | str | os.PathLike[str]
@@ -62,13 +63,14 @@ class StereoMatcher:
         max_disparity: int | None = None,
         device: str | None = None,
         threads: int | None = None,
+        network_spec: NetworkSpecSource | None = None,
     ) -> None:
         """Open a network.
 
         Args:
             model: A network with bundled weights (by default "aanet_fast"), the name of bundled weights
-                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network in
-                memory, or "sgbm".
+                ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network that
+                another program wrote (.onnx, .xml, .pb), a network in memory, or "sgbm".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
                 tests and benchmarks.
             engine: One of `aanet.engines.table.ENGINES`, such as "openvino"; by default the fastest
@@ -79,6 +81,9 @@ class StereoMatcher:
             max_disparity: Pixels to search; by default as the weights were trained.
             device: Device of the engine torch ("cpu", "cuda", …); by default the fastest one.
             threads: Number of CPU threads; by default `OMP_NUM_THREADS`, or one per core.
+            network_spec: How to feed and read a network that another program wrote: a TOML file, the name of
+                a ready-made spec, or a `ForeignSpec`; by default the TOML file beside it, or what is found
+                by trying (`aanet inspect` shows it).
         """
         limits = (("max_disparity", max_disparity, MAX_DISPARITY), ("threads", threads, _MAX_THREADS))
         for name, value, most in limits:
@@ -92,6 +97,7 @@ class StereoMatcher:
             max_disparity=max_disparity,
             device=device,
             threads=threads,
+            network_spec=network_spec,
         )
 
     @classmethod
@@ -209,19 +215,19 @@ class StereoMatcher:
     def _match_group(self, pairs: list[_Prepared], options: MatchOptions) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
-        scale = options.scale_for(self.spec, pairs[0].left.shape[1])
-        hints, tile = options.hints(self.spec), options.parsed_tile()
+        height, width = pairs[0].left.shape[:2]
+        processing = plan(options, self.spec, height, width, self.engine.available_memory())
         left, right = (
             np.stack([as_rgb_float(image).transpose(2, 0, 1) for image in images])
             for images in ([pair.left for pair in pairs], [pair.right for pair in pairs])
         )  # [B, 3, H, W]
-        disparity, confidence = self._match_scaled(left, right, scale, tile)
-        disparity = postprocess(disparity, hints)
+        disparity, confidence = self._match_scaled(left, right, processing)
+        disparity = postprocess(disparity, processing)
         mirrored: FloatMap | None = None
         if options.check:
             # In the mirrored pair, the right image is the left one.
-            mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], scale, tile)
-            mirrored = np.ascontiguousarray(postprocess(mirrored, hints)[..., ::-1])
+            mirrored, _ = self._match_scaled(right[..., ::-1], left[..., ::-1], processing)
+            mirrored = np.ascontiguousarray(postprocess(mirrored, processing)[..., ::-1])
         seconds = (time.perf_counter() - start) / len(pairs)
         results = []
         for index, pair in enumerate(pairs):
@@ -234,35 +240,38 @@ class StereoMatcher:
                     right=as_rgb8(pair.right),
                     right_disparity=on_right,
                     occlusion=None if on_right is None else occluded(disparity[index], on_right),
-                    warnings=[*pair.warnings, *_range_warning(disparity[index], self.spec, scale)],
+                    warnings=[
+                        *pair.warnings,
+                        *_range_warning(disparity[index], self.spec, processing.scale),
+                    ],
                     notes=pair.notes,
                     camera=pair.camera,
                     seconds=seconds,
                     model=self.spec.name,
                     engine=self.engine.description,
+                    processing=processing,
                 )
             )
         return results
 
-    def _match_scaled(self, left: FloatMap, right: FloatMap, scale: float, tile: ParsedTile) -> Maps:
+    def _match_scaled(self, left: FloatMap, right: FloatMap, processing: Processing) -> Maps:
         """Match at another size; disparities come back in pixels of the given images."""
-        height, width = left.shape[2:]
-        size = (max(round(height * scale), 1), max(round(width * scale), 1))
+        (height, width), size = left.shape[2:], processing.size
         if size == (height, width):
-            return self._match_fitting(left, right, tile)
-        disparity, confidence = self._match_fitting(_resize(left, size), _resize(right, size), tile)
+            return self._match_fitting(left, right, processing.tile)
+        disparity, confidence = self._match_fitting(
+            _resize(left, size), _resize(right, size), processing.tile
+        )
         disparity, confidence = (_resize(maps, (height, width)) for maps in (disparity, confidence))
         return disparity * np.float32(width / size[1]), confidence
 
-    def _match_fitting(self, left: FloatMap, right: FloatMap, tile: ParsedTile) -> Maps:
-        """Match the whole image, or tiles of it, as many at once as fit the memory."""
-        batch, _, height, width = left.shape
-        available = self.engine.available_memory()
-        if tile == "auto":
-            tile = tile_for(self.spec, height, width, available)
+    def _match_fitting(self, left: FloatMap, right: FloatMap, tile: Tile | None) -> Maps:
+        """Match tiles, or the whole images, as many at once as fit the memory."""
         if tile is not None:
             return match_in_tiles(self._match_padded, left, right, self.spec, tile)
-        at_once = max(int(available / (2 * bytes_per_pixel(self.spec, width) * height * width)), 1)
+        batch, _, height, width = left.shape
+        needed = 2 * bytes_per_pixel(self.spec, width) * height * width
+        at_once = max(int(self.engine.available_memory() / needed), 1)
         parts = [
             self._match_padded(left[first : first + at_once], right[first : first + at_once])
             for first in range(0, batch, at_once)

@@ -16,6 +16,7 @@ from aanet.geometry import measurement
 from aanet.geometry.camera import StereoCamera
 from aanet.geometry.measurement import Length
 from aanet.inference.flying_pixels import flying_pixels as find_flying_pixels
+from aanet.inference.processing import Processing
 from aanet.inference.save_options import SaveOptions, require_filter
 from aanet.io.atomic import write_together
 from aanet.io.images import PathLike
@@ -45,6 +46,7 @@ class StereoResult:
         time: Of a frame, in seconds since the beginning of the video; None for a still pair.
         model: Name of the network, or "sgbm".
         engine: Description of the engine that computed it.
+        processing: What was done to the images and to the disparity; None if it is not known.
     """
 
     disparity: FloatMap
@@ -60,6 +62,7 @@ class StereoResult:
     time: float | None = None
     model: str = ""
     engine: str = ""
+    processing: Processing | None = None
 
     def depth(
         self,

@@ -111,6 +111,13 @@ def test_times_are_those_of_matching_and_of_everything(pair, tmp_path):
     assert "s each, " in inside(*pair, "--model", "sgbm", "-o", out).stdout
 
 
+def test_what_was_done_to_the_images_is_in_the_json(pair, tmp_path):
+    options = ("--model", "sgbm", "--scale", 0.5, "--postprocess", "all", "--json")
+    facts = json.loads(inside(*pair, *options, "-o", tmp_path / "out").stdout)
+    done = facts["pairs"][0]["processing"]
+    assert (done["scale"], done["tile"], done["sharpen_edges"]) == (0.5, None, True)
+
+
 def test_a_gray_pair_passes_strict_without_a_word(tmp_path):
     for side, image in zip(("l.png", "r.png"), plane(64, 128, 12), strict=True):
         write_image(tmp_path / side, image[..., 0])

@@ -26,8 +26,8 @@ pytestmark = [
 @pytest.fixture
 def listener() -> Iterator[str]:
     """A server that never says anything."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"127.0.0.1:{server.getsockname()[1]}"
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        yield f"127.0.0.2:{server.getsockname()[1]}"
 
 
 def test_an_unreachable_cluster_is_one_sentence(
@@ -35,8 +35,8 @@ def test_an_unreachable_cluster_is_one_sentence(
 ) -> None:
     monkeypatch.setattr(session, "_CONNECT_SECONDS", 0.5)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = f"127.0.0.1:{closed.getsockname()[1]}"
+    with socket.create_server(("127.0.0.2", 0)) as closed:
+        nobody = f"127.0.0.2:{closed.getsockname()[1]}"
     table = put_pairs(tmp_path, 2)
     for address, message in (
         (nobody, "cannot be reached: connection refused"),

@@ -126,3 +126,44 @@ def test_a_dataset_in_and_a_dataset_out(tmp_path: Path, address: str) -> None:
         assert "missing.png does not exist" in errors[2]
     finally:
         ray.shutdown()
+
+
+def test_synthetic_pairs_are_those_of_one_machine(tmp_path: Path, address: str) -> None:
+    size = ("-n", 5, "--height", 32, "--width", 48, "--max-disparity", 16)
+    run("data", "synthesize", "-o", tmp_path / "one", "-j", 1, *size)
+    for output in (tmp_path / "many", f"local://{tmp_path}/url"):
+        done = run("data", "synthesize", "-o", output, "--ray", address, *size)
+        assert done.exit_code == 0, done.output
+        with pytest.raises(AanetError, match="already exists; choose another output"):
+            run("data", "synthesize", "-o", output, "--ray", address, *size)
+    whole = files(tmp_path / "one")
+    assert len(whole) == 20
+    assert files(tmp_path / "many") == files(tmp_path / "url") == whole
+
+
+def test_an_evaluation_has_the_same_tables(tmp_path: Path, address: str) -> None:
+    run("data", "synthesize", "-n", 6, "--height", 48, "--width", 96, "--max-disparity", 16, "-o", tmp_path)
+    words = ("evaluate", "sceneflow", tmp_path, "--split", "train", "--model", "sgbm", "--max-disparity", 16)
+    plain = json.loads(run(*words, "--json", "-o", tmp_path / "plain").stdout)
+    done = json.loads(run(*words, "--json", "-o", tmp_path / "ray", "--ray", address).stdout)
+    for facts in (plain, done):
+        for result in facts["results"]:
+            result["seconds_per_pair"] = 0
+            result["origin"]["threads"] = None
+            for pair in result["pairs"]:
+                pair["seconds"] = 0
+    assert done == plain
+    pictures = [files(tmp_path / each / "pictures") for each in ("plain", "ray")]
+    assert pictures[0] == pictures[1]
+    assert len(pictures[0]) == 4
+
+
+def test_the_benchmark_measures_and_computes(address: str) -> None:
+    words = ("benchmark", "sgbm", "--ray", address, "--height", 96, "--width", 160, "--rounds", 1)
+    facts = json.loads(run(*words, "--json").stdout)
+    assert [each["workers"] for each in facts["ray"]] == [1, 2]
+    assert facts["plain"]["pair_seconds"] > 0
+    assert facts["overhead"] == facts["ray"][0]["pair_seconds"] / facts["plain"]["pair_seconds"] - 1
+    assert facts["measured"]["read_bytes"] > 1000
+    assert 10 < facts["measured"]["manifest_bytes"] < 1000
+    assert [each["hosts"] for each in facts["million"]] == [1, 10, 100]

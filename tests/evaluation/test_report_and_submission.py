@@ -95,7 +95,7 @@ def test_report_holds_table_protocol_regions_and_pictures(tmp_path: Path) -> Non
     dataset = open_dataset("kitti2015", layouts.kitti2015(tmp_path / "data"), "val")
     maps = ErrorMaps(tmp_path / "out", "aanet", [1])
     evaluation = evaluate(match, dataset, model="aanet", observe=maps)
-    path = write_report(tmp_path / "out", [evaluation], [maps])
+    path = write_report(tmp_path / "out", [evaluation], [maps], "val")
     text = path.read_text()
     assert f"| aanet | {evaluation.value('d1_bg'):.2f} |" in text
     assert "| paper, table 1 | – | – | 2.29 | – | 0.68 |" in text

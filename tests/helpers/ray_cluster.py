@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+LOOPBACK = "127.0.0.2"  # Ray replaces 127.0.0.1 by an address that others can reach
 OBJECT_STORE = 80_000_000  # bytes; the least that Ray accepts is a little below
 
 
@@ -16,6 +18,8 @@ OBJECT_STORE = 80_000_000  # bytes; the least that Ray accepts is a little below
 def ray_cluster(*cpus: int) -> Iterator[Any]:
     """Start nodes with these numbers of processors; all of them end with the block."""
     pytest.importorskip("ray", reason="Ray is not installed; it is in the extra cluster")
+    if sys.platform != "linux":
+        pytest.skip("only Linux has more than one address of its own without setting it up")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
     from ray.cluster_utils import Cluster
@@ -27,7 +31,7 @@ def ray_cluster(*cpus: int) -> Iterator[Any]:
             "num_cpus": first,
             "include_dashboard": False,
             "object_store_memory": OBJECT_STORE,
-            "node_ip_address": "127.0.0.1",
+            "node_ip_address": LOOPBACK,
         },
     )
     try:
@@ -40,4 +44,4 @@ def ray_cluster(*cpus: int) -> Iterator[Any]:
 
 
 def add_node(cluster: Any, cpus: int) -> Any:
-    return cluster.add_node(num_cpus=cpus, object_store_memory=OBJECT_STORE, node_ip_address="127.0.0.1")
+    return cluster.add_node(num_cpus=cpus, object_store_memory=OBJECT_STORE, node_ip_address=LOOPBACK)

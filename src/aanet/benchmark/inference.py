@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,20 +11,20 @@ import torch
 
 from aanet.benchmark.baseline import as_baseline, random_pair
 from aanet.benchmark.memory import peak_memory
-from aanet.benchmark.models import BenchmarkModel
+from aanet.benchmark.models import OPENCV, BenchmarkModel
 from aanet.engines.factory import find_source, open_engine
 from aanet.engines.processor import this_processor
 from aanet.engines.table import ENGINES, network_engines
+from aanet.engines.torch import using_threads
 from aanet.evaluation import paper
+from aanet.evaluation.origin import digest_of, versions_of
 from aanet.evaluation.timing import Timing, time_interleaved
 from aanet.inference.spec import EngineUnavailableError
 from aanet.models.complexity import Complexity
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
-from aanet.version import __version__
 
 BASELINE = "baseline"
-OPENCV = "opencv"  # the engine of SGBM
 
 
 def engine_choices() -> dict[str, tuple[str, str] | None]:
@@ -38,8 +38,8 @@ def engine_choices() -> dict[str, tuple[str, str] | None]:
 
 
 def engines_of(model: BenchmarkModel, engines: Sequence[str]) -> Sequence[str]:
-    """The engines that a model is measured on: SGBM has its own."""
-    return engines if model.is_network else (OPENCV,)
+    """The engines that a model is measured on: SGBM and files have their own."""
+    return engines if model.own_engine is None else (model.own_engine,)
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Measurement:
 
     Attributes:
         model: What was measured.
-        engine: Where it was measured, one of `engine_choices` or `OPENCV`.
+        engine: Where it was measured, one of `engine_choices`, or the model's own.
         timing: None if the engine cannot run the network.
-        peak_memory: Bytes of a prediction with torch (SGBM: with OpenCV), for every engine the same; None if
-            it was not measured.
-        cost: None for SGBM.
+        peak_memory: Bytes of a prediction with torch (SGBM and files: with their own engine), for every
+            engine the same; None if it was not measured.
+        cost: None for SGBM and files.
     """
 
     model: BenchmarkModel
@@ -68,6 +68,7 @@ class Measurement:
             "name": self.model.name,
             "source": self.model.source,
             "network": self.model.network,
+            "weights": "random" if self.model.has_random_weights else digest_of(self.model.source),
             "engine": self.engine,
             "median_s": self.timing and self.timing.median,
             "p10_s": self.timing and self.timing.percentile(10),
@@ -102,13 +103,25 @@ class Conditions:
         )
 
 
-def conditions(size: tuple[int, int], rounds: int) -> Conditions:
-    """Describe this machine and this run."""
-    import openvino
+def conditions(
+    size: tuple[int, int],
+    rounds: int,
+    threads: int | None = None,
+    engines: Iterable[str] = ("torch", "openvino"),
+) -> Conditions:
+    """Describe this machine and this run.
 
-    versions = {"aanet": __version__, "torch": torch.__version__, "openvino": openvino.__version__}
-    versions["openvino"] = versions["openvino"].split("-")[0]
-    return Conditions(size, rounds, torch.get_num_threads(), this_processor().name, versions)
+    Args:
+        size: Of the images.
+        rounds: Of the benchmark.
+        threads: The number that was requested.
+        engines: The engines that were measured, as in `engine_choices` or their own.
+    """
+    versions: dict[str, str] = {}
+    for engine in engines:
+        name = "torch" if engine == BASELINE else engine.removesuffix("-bf16")
+        versions.update(versions_of(name, opencv=name == OPENCV))
+    return Conditions(size, rounds, threads or torch.get_num_threads(), this_processor().name, versions)
 
 
 def measure(
@@ -118,8 +131,11 @@ def measure(
     rounds: int,
     memory: bool = True,
     observe: Callable[[str], None] = lambda _: None,
+    *,
+    device: str | None = None,
+    threads: int | None = None,
 ) -> list[Measurement]:
-    """Time all models on all engines, interleaved in one run."""
+    """Time all models on all engines, interleaved in one run; device and threads are those of networks."""
     for model in models:
         model.sizes.check(*size, model.name)
     runs: dict[str, Callable[[], object]] = {}
@@ -127,7 +143,7 @@ def measure(
         for engine in engines_of(model, engines):
             observe(f"preparing {model.name} on {engine}")
             try:
-                runs[f"{model.name} on {engine}"] = _prediction(model, engine, size)
+                runs[f"{model.name} on {engine}"] = _prediction(model, engine, size, device, threads)
             except EngineUnavailableError:
                 continue  # the table says that this engine cannot run it
     timings = time_interleaved(runs, rounds, observe)
@@ -154,24 +170,31 @@ def speedup(measurement: Measurement, measurements: list[Measurement]) -> float 
     return None
 
 
-def _prediction(model: BenchmarkModel, engine: str, size: tuple[int, int]) -> Callable[[], object]:
+def _prediction(
+    model: BenchmarkModel, engine: str, size: tuple[int, int], device: str | None, threads: int | None
+) -> Callable[[], object]:
     """A function that predicts one pair of random images."""
     if engine == BASELINE:
         baseline, pair = as_baseline(_network(model)), random_pair(size)
 
         def run_baseline() -> object:
-            with torch.inference_mode():
+            with torch.inference_mode(), using_threads(threads):
                 return baseline(*pair)
 
         return run_baseline
-    choice = engine_choices().get(engine) or (None, "auto")
-    opened = open_engine(**model.arguments, engine=choice[0], precision=choice[1])
+    if model.own_engine is not None:
+        opened = open_engine(**model.arguments, threads=threads)
+    else:
+        chosen, precision = engine_choices()[engine] or (None, "auto")
+        opened = open_engine(
+            **model.arguments, engine=chosen, precision=precision, device=device, threads=threads
+        )
     left, right = np.random.default_rng(0).random((2, 1, 3, *size), dtype=np.float32)
     return lambda: opened(left, right)
 
 
 def _network(model: BenchmarkModel) -> StereoNetwork:
-    found = find_source(**model.arguments)
+    found = find_source(model.source, model.arguments["weights"], model.max_disparity)
     if isinstance(found, StereoNetwork):
         return found
     return checkpoint.load(found, training_heads=False, max_disparity=model.max_disparity)

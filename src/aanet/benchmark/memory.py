@@ -32,18 +32,20 @@ print(json.dumps({"before": before, "peak": peak_of_this_process()}))
 def peak_memory(
     model: str,
     size: tuple[int, int],
-    max_disparity: int = 192,
+    max_disparity: int | None = 192,
     engine: str | None = "torch",
     weights: str | None = "random",
+    network_spec: str | None = None,
 ) -> int:
     """Return the bytes that opening a model and one prediction need at their peak, beyond the libraries.
 
     Args:
-        model: A network of the zoo, a weight file, or "sgbm".
+        model: A network of the zoo, a weight file, a network file, or "sgbm".
         size: Height and width of the images.
-        max_disparity: Pixels to search.
-        engine: The engine that computes; None for "sgbm".
-        weights: None for a weight file and for "sgbm".
+        max_disparity: Pixels to search; None if the file fixes them.
+        engine: The engine that computes; None for "sgbm" and network files.
+        weights: None for all but a network of the zoo.
+        network_spec: How to feed a file of another program.
 
     Raises:
         AanetError: If the process died, most likely because the machine has too little memory.
@@ -53,6 +55,7 @@ def peak_memory(
         "weights": weights,
         "engine": engine,
         "max_disparity": max_disparity,
+        "network_spec": network_spec,
         "size": size,
     }
     command = [sys.executable, "-c", _CHILD, json.dumps(arguments)]

@@ -1,11 +1,15 @@
-"""The models that can be benchmarked: networks with random weights, weight files, and SGBM."""
+"""The models that can be benchmarked: networks with random weights, weight files, network files, and SGBM."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from aanet.engines.factory import open_engine
+from aanet.engines.foreign.files import is_foreign
+from aanet.engines.table import exported_suffixes
 from aanet.errors import InputError, did_you_mean
 from aanet.evaluation.naming import is_file_name, name_models
 from aanet.inference.size_rule import SizeRule
@@ -14,6 +18,8 @@ from aanet.models.complexity import Complexity, complexity, size_rule
 from aanet.models.weights import checkpoint, files
 
 SGBM = "sgbm"
+OPENCV = "opencv"  # the engine of SGBM
+DEFAULT_RANGE = 192  # pixels that networks with random weights search
 
 
 @dataclass(frozen=True)
@@ -22,49 +28,79 @@ class BenchmarkModel:
 
     Attributes:
         name: What tables call it.
-        source: The network, the weight file or name of bundled weights, or "sgbm".
+        source: The network, the file or name of bundled weights, or "sgbm".
         network: Name of the network, or "sgbm".
-        max_disparity: Pixels that it searches.
+        max_disparity: Pixels that it searches; None if its file fixes them.
+        own_engine: The only engine that runs it; None for networks, which have a choice.
+        own_sizes: The image sizes that a file takes.
+        network_spec: How to feed a file of another program.
     """
 
     name: str
     source: str
     network: str
-    max_disparity: int = 192
+    max_disparity: int | None = DEFAULT_RANGE
+    own_engine: str | None = None
+    own_sizes: SizeRule = field(default_factory=SizeRule)
+    network_spec: str | None = None
 
     @property
     def is_network(self) -> bool:
-        """Whether it is a network; SGBM has no engine to choose, no weights and no parameters."""
-        return self.network != SGBM
+        """Whether it is a network of the zoo, with a choice of engines and known parameters."""
+        return self.own_engine is None
+
+    @property
+    def has_random_weights(self) -> bool:
+        """Whether it is named as a network, without weights."""
+        return self.source in zoo.NETWORKS
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of `open_engine` that open it, apart from the engine."""
-        weights = "random" if self.source in zoo.NETWORKS else None
-        return {"model": self.source, "weights": weights, "max_disparity": self.max_disparity}
+        return {
+            "model": self.source,
+            "weights": "random" if self.has_random_weights else None,
+            "max_disparity": self.max_disparity,
+            "network_spec": self.network_spec,
+        }
 
     @property
     def sizes(self) -> SizeRule:
         """The image sizes that it takes."""
-        return size_rule(self.network) if self.is_network else SizeRule()
+        return size_rule(self.network) if self.is_network else self.own_sizes
 
     def cost(self, size: tuple[int, int]) -> Complexity | None:
-        """Parameters and multiply-accumulates for one pair of this size; None for SGBM."""
-        return complexity(self.network, size, self.max_disparity) if self.is_network else None
+        """Parameters and multiply-accumulates for one pair of this size; None for SGBM and files."""
+        if not self.is_network or self.max_disparity is None:
+            return None
+        return complexity(self.network, size, self.max_disparity)
 
 
-def find_models(models: Sequence[str]) -> list[BenchmarkModel]:
-    """Return the models that a user names: networks, weight files, "sgbm", or NAME=MODEL."""
-    return [_find(name, source) for name, source in name_models(models).items()]
+def find_models(
+    models: Sequence[str], max_disparity: int | None = None, network_spec: str | None = None
+) -> list[BenchmarkModel]:
+    """Return the models that a user names.
+
+    Args:
+        models: Networks, weight files, network files, "sgbm", or NAME=MODEL.
+        max_disparity: Pixels to search, where the model leaves a choice.
+        network_spec: How to feed the files of other programs.
+    """
+    return [_find(name, source, max_disparity, network_spec) for name, source in name_models(models).items()]
 
 
-def _find(name: str, source: str) -> BenchmarkModel:
+def _find(name: str, source: str, max_disparity: int | None, network_spec: str | None) -> BenchmarkModel:
     if source == SGBM or source in zoo.NETWORKS:
-        return BenchmarkModel(name, source, source)
+        own = OPENCV if source == SGBM else None
+        return BenchmarkModel(name, source, source, max_disparity or DEFAULT_RANGE, own)
+    if is_foreign(Path(source)) or Path(source).suffix in exported_suffixes():
+        spec = network_spec if is_foreign(Path(source)) else None
+        opened = open_engine(source, network_spec=spec)
+        return BenchmarkModel(name, source, opened.spec.name, None, opened.name, opened.spec.sizes, spec)
     if not is_file_name(source) and not files.bundled_file(source).is_file():
         raise InputError(
             f"There is no network {source!r}{did_you_mean(source, [*zoo.NETWORKS, SGBM])}; give one of "
-            f"{', '.join(zoo.NETWORKS)}, a weight file, or {SGBM}."
+            f"{', '.join(zoo.NETWORKS)}, a weight file, a network file, or {SGBM}."
         )
     architecture = checkpoint.read(source).architecture
-    return BenchmarkModel(name, source, architecture.builder, architecture.max_disparity)
+    return BenchmarkModel(name, source, architecture.builder, max_disparity or architecture.max_disparity)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from aanet.cli.console import progress_bar, track
+from aanet.cli.matching import MatcherOptions, Models, match_options
+from aanet.cli.on_ray import RayAddress, Workers, refuse
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
     Dataset,
     DatasetOptions,
+    Device,
     Engine,
     JsonOutput,
     MaxDisparity,
+    NetworkSpec,
     Overwrite,
+    Postprocess,
+    Precision,
     Root,
+    Scale,
+    Threads,
+    Tile,
     refuse_existing,
 )
 from aanet.cli.tables import new_table
@@ -31,7 +42,6 @@ if TYPE_CHECKING:
     from aanet.data.datasets import StereoDataset
     from aanet.evaluation import Evaluation
     from aanet.evaluation.report import ErrorMaps
-    from aanet.matcher import StereoMatcher
 
 
 def evaluate(
@@ -46,6 +56,21 @@ def evaluate(
             rich_help_panel=MATCHING,
         ),
     ] = None,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FOLDER",
+            help="Also score disparity maps that another program wrote (PFM, 16-bit PNG, NPY), matched to "
+            "the pairs by name; without --model, only these. May be repeated.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse --predictions if a map is missing or cannot be used, instead of scoring the others.",
+        ),
+    ] = False,
     split: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Split of the dataset.", show_default="the benchmark's own"),
@@ -59,8 +84,6 @@ def evaluate(
             show_default="all",
         ),
     ] = None,
-    max_disparity: MaxDisparity = None,
-    engine: Engine = None,
     option: DatasetOptions = None,
     report: Annotated[
         Path | None,
@@ -85,55 +108,65 @@ def evaluate(
     ] = "AANet",
     overwrite: Overwrite = False,
     as_json: JsonOutput = False,
+    network_spec: NetworkSpec = None,
+    max_disparity: MaxDisparity = None,
+    scale: Scale = None,
+    tile: Tile = "auto",
+    postprocess: Postprocess = "auto",
+    engine: Engine = None,
+    precision: Precision = "auto",
+    device: Device = None,
+    threads: Threads = None,
+    ray: RayAddress = None,
+    workers: Workers = None,
 ) -> None:
     """Evaluate one or several models on a dataset.
 
-    The metrics are those of the dataset's benchmark and are shown beside the numbers of the paper.
+    The metrics are those of the dataset's benchmark and are shown beside the numbers of the paper, with the
+    protocol: what was done to the images, the engine, and all versions. The network alone is evaluated with
+    --scale 1 --postprocess none.
 
     Example: aanet evaluate kitti2015 data/kitti2015 --model aanet --model sgbm
     """
-    written = ([report / "report.md"] if report else []) + ([submission] if submission else [])
-    refuse_existing(overwrite, *written)
     from aanet.data.datasets import open_dataset, parse_options
-    from aanet.evaluation.naming import name_models
+    from aanet.evaluation.naming import name_folders, name_models
     from aanet.evaluation.protocols import protocol_of
-    from aanet.evaluation.report import ErrorMaps, spread, write_report
+    from aanet.evaluation.report import REPORT_FILES, ErrorMaps, spread, write_report
     from aanet.evaluation.submission import submission_format
 
-    models, options = name_models(model or [files.DEFAULT]), parse_options(option or [])
+    if ray is not None:
+        refuse({"--submission": submission})
+    reports = [report / name for name in REPORT_FILES] if report else []
+    refuse_existing(overwrite, *reports, *([submission] if submission else []))
+    models = name_models(model or ([] if predictions else [files.DEFAULT]))
+    folders, options = name_folders(predictions or [], models), parse_options(option or [])
+    opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
+    matching = match_options(scale, tile, postprocess, inspect=False)
     if submission is not None:
         datasets = [
             open_dataset(dataset, root, part, **options) for part in submission_format(dataset).splits
         ]
-        _submit(datasets, _matcher(_only(models), max_disparity, engine), submission, method)
+        if folders or len(models) != 1:
+            names = ", ".join([*models, *folders])
+            raise InputError(f"A submission holds the results of one model; got {names}.")
+        _submit(datasets, Models(models, opening, matching), submission, method)
         return
     pairs = open_dataset(dataset, root, split or protocol_of(dataset).split, **options)
     _require_truth(pairs)
     indices = spread(len(pairs), min(limit or len(pairs), len(pairs)))
     shown = [indices[place] for place in spread(len(indices), min(pictures, len(indices)))]
-    evaluations, maps = [], []
-    for name, source in models.items():
-        drawing = ErrorMaps(report, name, shown) if report is not None else None
-        # Among several models, sgbm has no engine to choose; alone, the matcher refuses the option.
-        chosen = None if source == "sgbm" and len(models) > 1 else engine
-        matcher = _matcher(source, max_disparity, chosen)
-        evaluations.append(_score(name, source, matcher, pairs, indices, drawing))
-        maps += [drawing] if drawing is not None else []
+    maps = {name: ErrorMaps(report, name, shown) for name in (*models, *folders)} if report else {}
+    # Folders are looked through before anything is matched, which takes longer.
+    evaluations = _score_folders(folders, pairs, indices, strict, maps)
+    matchers = Models(models, opening, matching)
+    if ray is None:
+        scored = _score_models(matchers, pairs, indices, maps)
+    else:
+        scored = _score_models_on_ray(matchers, pairs, options, indices, maps, ray, workers)
+    evaluations = [*scored, *evaluations]
     if report is not None:
-        write_report(report, evaluations, maps)
+        write_report(report, evaluations, list(maps.values()), pairs.split)
     _print(evaluations, pairs.split, as_json, report)
-
-
-def _matcher(source: str, max_disparity: int | None, engine: str | None) -> StereoMatcher:
-    from aanet.matcher import StereoMatcher
-
-    return StereoMatcher(source, engine=engine, max_disparity=max_disparity)
-
-
-def _only(models: dict[str, str]) -> str:
-    if len(models) != 1:
-        raise InputError(f"A submission holds the results of one model; got {', '.join(models)}.")
-    return next(iter(models.values()))
 
 
 def _require_truth(pairs: StereoDataset) -> None:
@@ -144,51 +177,108 @@ def _require_truth(pairs: StereoDataset) -> None:
         )
 
 
-def _score(
-    name: str,
-    source: str,
-    matcher: StereoMatcher,
-    pairs: StereoDataset,
-    indices: list[int],
-    drawing: ErrorMaps | None,
-) -> Evaluation:
+def _score_models(
+    models: Models, pairs: StereoDataset, indices: list[int], maps: dict[str, ErrorMaps]
+) -> Iterator[Evaluation]:
     from aanet.evaluation import evaluate as score
 
-    return score(
-        partial(matcher, inspect=False),
-        pairs,
-        model=name,
-        network=matcher.spec.name,
-        source=source,
-        indices=track(indices, name, len(indices)),
-        observe=drawing,
-    )
+    for name, source in models.sources.items():
+        matcher, origin = models.open(name)
+        yield score(
+            partial(matcher, options=models.matching),
+            pairs,
+            model=name,
+            network=matcher.spec.name,
+            source=source,
+            origin=origin,
+            indices=track(indices, name, len(indices)),
+            observe=maps.get(name),
+        )
 
 
-def _submit(datasets: list[StereoDataset], matcher: StereoMatcher, path: Path, method: str) -> None:
+def _score_models_on_ray(
+    models: Models,
+    pairs: StereoDataset,
+    options: dict[str, Any],
+    indices: list[int],
+    maps: dict[str, ErrorMaps],
+    address: str,
+    workers: int | None,
+) -> Iterator[Evaluation]:
+    """The same scores, computed by workers; only what is drawn is read here."""
+    from aanet.cluster.evaluation import ScoringWork, score_pairs
+    from aanet.evaluation.evaluate import of_results
+
+    models = replace(models, opening=replace(models.opening, threads=models.opening.threads or 1))
+    for name, source in models.sources.items():
+        matcher, origin = models.open(name)
+        arguments = models.opening.among(list(models.sources.values()), source).arguments(source)
+        drawing = maps.get(name)
+        work = ScoringWork(
+            (pairs.name, pairs.root.absolute(), pairs.split),
+            options,
+            arguments,
+            models.matching,
+            models.opening.threads or 1,
+            frozenset() if drawing is None else drawing.indices,
+        )
+        scores = track(score_pairs(work, indices, address, workers), name, len(indices))
+        results = {scored.index: scored for scored in scores}
+        for index in sorted(results):
+            dense = results[index].dense
+            if drawing is not None and dense is not None:
+                drawing(index, pairs[index], dense)
+        in_order = [results[index].result for index in indices]
+        yield of_results(in_order, pairs, name, matcher.spec.name, source, origin)
+
+
+def _score_folders(
+    folders: dict[str, Path],
+    pairs: StereoDataset,
+    indices: list[int],
+    strict: bool,
+    maps: dict[str, ErrorMaps],
+) -> list[Evaluation]:
+    from aanet.evaluation.map_files import find_maps
+    from aanet.evaluation.predictions import evaluate_predictions
+
+    evaluations = []
+    for name, folder in folders.items():
+        with progress_bar(name, len(indices)) as advance:
+            found, observe = find_maps(folder, pairs), maps.get(name)
+            evaluations.append(
+                evaluate_predictions(
+                    found, pairs, model=name, indices=indices, strict=strict, observe=observe, advance=advance
+                )
+            )
+    return evaluations
+
+
+def _submit(datasets: list[StereoDataset], models: Models, path: Path, method: str) -> None:
     from aanet.evaluation.submission import write_submission
 
-    name = datasets[0].name
+    name, (model,) = datasets[0].name, models.sources
+    matcher, origin = models.open(model)
     with progress_bar(f"{name} submission", sum(map(len, datasets))) as advance:
-        count = write_submission(partial(matcher, inspect=False), datasets, path, method, advance)
+        match = partial(matcher, options=models.matching)
+        count = write_submission(match, datasets, path, method, advance)
     print(f"Wrote {count} disparity maps for the {name} server to {path}.")
+    for what, words in origin.lines(model, []):
+        print(f"{what}: {words}")
 
 
 def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Path | None) -> None:
     import json
 
     from aanet.evaluation.protocols import labels
-    from aanet.evaluation.report import PAPER_ROW, conditions, region_rows, result_rows
+    from aanet.evaluation.report import PAPER_ROW, as_dict, conditions, region_rows, result_rows
 
     first = evaluations[0]
     if as_json:
-        rows = {e.model: e.published for e in evaluations}
-        published = {name: row and {"table": row.table, "metrics": row.metrics} for name, row in rows.items()}
-        results = [e.as_dict() for e in evaluations]
-        print(json.dumps({"split": split, "results": results, "paper": published}, indent=2))
+        print(json.dumps(as_dict(evaluations, split), indent=2))
         return
     console = Console()
-    title = f"{first.dataset}, split {split}: {len(first.pairs)} pairs"
+    title = f"{first.dataset}, split {split}: {first.total} pairs"
     table = new_table(("model",), (*labels(first.protocol), "AUSE", "s / pair"), title)
     for cells in result_rows(evaluations):
         table.add_row(*cells, style="dim" if cells[0].startswith(PAPER_ROW) else None)
@@ -201,4 +291,4 @@ def _print(evaluations: list[Evaluation], split: str, as_json: bool, report: Pat
     for what, words in conditions(evaluations):
         console.print(f"[bold]{escape(what)}[/bold]: {escape(words)}", highlight=False, soft_wrap=True)
     if report is not None:
-        print(f"Wrote {report / 'report.md'}.")
+        print(f"Wrote {report / 'report.md'} and report.json.")

@@ -12,6 +12,7 @@ import typer
 
 from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit, open_calibration
 from aanet.cli.console import status
+from aanet.cli.matching import MatcherOptions, match_options
 from aanet.cli.options import (
     ANY_MODEL,
     DISPLAY,
@@ -24,6 +25,7 @@ from aanet.cli.options import (
     MaxDepth,
     MaxDisparity,
     MinConfidence,
+    NetworkSpec,
     Port,
     Postprocess,
     Precision,
@@ -62,6 +64,7 @@ def live(
         str | None,
         typer.Option(metavar="MODEL", help=ANY_MODEL, show_default="aanet", rich_help_panel=MATCHING),
     ] = None,
+    network_spec: NetworkSpec = None,
     max_disparity: MaxDisparity = None,
     scale: Scale = None,
     postprocess: Postprocess = "auto",
@@ -100,22 +103,19 @@ def live(
     Example: aanet live 0 --size 2560x720 --calib rig.yml --model sgbm
     """
     local, camera_size = is_local(host, token), _size(size)
-    from aanet.inference.options import MatchOptions
     from aanet.inference.save_options import SaveOptions
     from aanet.inference.temporal import TemporalFilter
     from aanet.io.frames import StereoVideo
-    from aanet.matcher import StereoMatcher
     from aanet.web.live import LiveOptions, LiveSession
     from aanet.web.server import run
     from aanet.web.settings import Settings
 
+    opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
     if temporal is not None:
         TemporalFilter(temporal)  # a wrong weight is refused before anything is opened
     options = LiveOptions(
         calibration=open_calibration(calib, calib_right, unit, rectified, resized),
-        matching=MatchOptions.of(
-            None, {"scale": "auto" if scale is None else scale, "postprocess": postprocess}
-        ),
+        matching=match_options(scale, postprocess=postprocess),
         temporal=temporal,
         saving=SaveOptions(
             min_confidence, math.inf if max_depth is None else max_depth, flying_pixels, colors
@@ -134,18 +134,14 @@ def live(
         if options.calibration is not None:
             options.calibration.for_size(frame.left.shape[1], frame.left.shape[0])
         with status("Opening the model; the first time, it is converted"):
-            matcher = StereoMatcher(
-                model,
-                engine=engine,
-                precision=precision,
-                max_disparity=max_disparity,
-                device=device,
-                threads=threads,
-            )
-            return LiveSession(matcher, open_source, options)
+            return LiveSession(opening.open(model), open_source, options)
 
     settings = Settings(
-        models=() if model is None else (model,), token=token or None, local=local, open_at_once=False
+        models=() if model is None else (model,),
+        network_spec=network_spec,
+        token=token or None,
+        local=local,
+        open_at_once=False,
     )
     with contextlib.suppress(KeyboardInterrupt):
         run(settings, host, port, lambda address: announce(address, token), open_live)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from aanet.cli.console import progress_bar, shows_progress, status
+from aanet.cli.matching import MatcherOptions, Models
 from aanet.cli.tables import new_table
 from aanet.engines.table import network_engines
 from aanet.errors import AanetError, InputError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aanet.benchmark.report import Presentation
+    from aanet.inference.options import MatchOptions
 
 MAX_GROWTH = 0.05  # share by which the memory may grow in a soak test; allocators fluctuate
 
@@ -27,6 +29,7 @@ def time_predictions(
     size: tuple[int, int],
     rounds: int,
     memory: bool,
+    opening: MatcherOptions,
     as_json: bool,
     report: Path | None,
     picture: Path | None,
@@ -40,7 +43,7 @@ def time_predictions(
     from aanet.benchmark.models import find_models
     from aanet.benchmark.report import aggregation_speedups
 
-    models = find_models(names)
+    models = find_models(names, opening.max_disparity, opening.network_spec)
     for engine in engines:
         if engine not in engine_choices():
             raise InputError(
@@ -59,8 +62,10 @@ def time_predictions(
             rounds,
             memory,
             lambda what: progress.update(task, advance=1, description=what),
+            device=opening.device,
+            threads=opening.threads,
         )
-    run = conditions(size, rounds)
+    run = conditions(size, rounds, opening.threads, [each.engine for each in measurements])
     rows = [each.as_dict() for each in measurements]
     text = json.dumps({"conditions": run.sentence(), "measurements": rows}, indent=2)
     if report is not None:
@@ -115,41 +120,58 @@ def time_sizes(
         typer.echo(line)
 
 
+class Data(NamedTuple):
+    """The pairs on which errors are measured, as the user names them."""
+
+    pairs: str
+    limit: int | None
+    split: str | None
+    options: list[str]
+
+
 def plot_error_against_time(
     models: list[str] | None,
-    which: str,
+    data: Data,
     scales: str,
-    limit: int | None,
     rounds: int,
+    opening: MatcherOptions,
+    matching: MatchOptions,
     as_json: bool,
     report: Path | None,
     picture: Path | None,
 ) -> None:
     """Score and time matchers at several scales."""
     from aanet.benchmark import accuracy
-    from aanet.benchmark.inference import conditions
+    from aanet.benchmark.accuracy_chart import plot_accuracy
     from aanet.benchmark.presets import DEFAULT_MATCHERS
+    from aanet.data.datasets import parse_options
+    from aanet.engines.processor import this_processor
     from aanet.evaluation.naming import name_models
-    from aanet.matcher import StereoMatcher
+    from aanet.evaluation.origin import thread_count
 
-    factors, pairs = accuracy.parse_scales(scales), accuracy.open_pairs(which, limit)
+    factors = accuracy.parse_scales(scales)
+    pairs = accuracy.open_pairs(data.pairs, data.limit, data.split, parse_options(data.options))
+    named = Models(name_models(models or list(DEFAULT_MATCHERS)), opening, matching)
     with status("Opening the models"):
-        named = name_models(models or list(DEFAULT_MATCHERS))
-        matchers = {name: StereoMatcher(source) for name, source in named.items()}
-    count = len(matchers) * len(factors) * (1 + rounds * len(pairs.indices))
-    with progress_bar("Matching", count) as advance:
-        points = accuracy.measure_accuracy(matchers, factors, pairs, rounds, advance)
-    run = conditions((0, 0), rounds)
-    text = json.dumps(accuracy.as_dict(points, pairs, run.machine()), indent=2)
+        opened = {name: named.open(name) for name in named.sources}
+    matchers = {name: matcher for name, (matcher, _) in opened.items()}
+    origins = {name: origin for name, (_, origin) in opened.items()}
+    candidates = sum(len(accuracy.scales_for(matcher, factors)) for matcher in matchers.values())
+    with progress_bar("Matching", candidates * (1 + rounds * len(pairs.indices))) as advance:
+        measured = accuracy.measure_accuracy(matchers, factors, pairs, rounds, advance, matching)
+    machine = f"{thread_count(opening.threads)} threads of {this_processor().name}"
+    run = f"median of {rounds} interleaved rounds after a warm-up, {machine}"
+    text = json.dumps(accuracy.as_dict(measured, origins, pairs, run), indent=2)
     if report is not None:
-        write_report(report, accuracy.markdown(points, run.machine()), text)
+        write_report(report, accuracy.markdown(measured, origins, pairs, run), text)
     if picture is not None:
-        accuracy.plot_accuracy(points, pairs, f"{run.threads} threads of {run.processor}", picture)
+        plot_accuracy(measured.points, pairs, machine, picture)
     if as_json:
         typer.echo(text)
         return
-    print_table(accuracy.HEADINGS, accuracy.rows(points))
-    typer.echo(run.machine())
+    print_table(accuracy.HEADINGS, accuracy.rows(measured.points))
+    for what, words in accuracy.protocol_lines(measured, origins, pairs, run):
+        typer.echo(f"{what}: {words}")
 
 
 def load_server(

@@ -13,7 +13,7 @@ from aanet.errors import WriteError
 
 # Titles under which the help groups options.
 MATCHING, COMPUTATION, DISPLAY, VIDEO = "Matching", "Computation", "Depth, points and colors", "Video"
-ANY_MODEL = "A bundled model, a weight file, an exported file, or sgbm."
+ANY_MODEL = "A bundled model, a weight file, a network file (.onnx, .xml, .pb), or sgbm."
 
 
 def _complete_dataset(incomplete: str) -> list[str]:
@@ -91,6 +91,16 @@ Postprocess = Annotated[
         metavar="auto|all|none",
         help="all: sharpen blurred edges and fill regions that only the left camera sees. none: the raw "
         "prediction. auto: as recommended for the model.",
+        rich_help_panel=MATCHING,
+    ),
+]
+NetworkSpec = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|NAME",
+        help="How to feed and read a network file that another program wrote: a TOML file, or the name of a "
+        "ready-made spec; see aanet inspect.",
+        show_default="the TOML file beside it, or found by trying",
         rich_help_panel=MATCHING,
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from aanet.cli import on_ray
 from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit, open_calibration
 from aanet.cli.console import status
 from aanet.cli.json_lines import STDOUT, JsonLines, open_json_lines
+from aanet.cli.matching import MatcherOptions, match_options
 from aanet.cli.on_ray import RayAddress, Workers
 from aanet.cli.options import (
     ANY_MODEL,
@@ -27,6 +28,7 @@ from aanet.cli.options import (
     MaxDepth,
     MaxDisparity,
     MinConfidence,
+    NetworkSpec,
     Overwrite,
     Postprocess,
     Precision,
@@ -102,6 +104,7 @@ def predict(
             rich_help_panel=MATCHING,
         ),
     ] = None,
+    network_spec: NetworkSpec = None,
     max_disparity: MaxDisparity = None,
     scale: Scale = None,
     tile: Tile = "auto",
@@ -147,7 +150,6 @@ def predict(
 
     Example: aanet predict left.png right.png --calib stereo.yml --save ply -o out
     """
-    from aanet.inference.options import MatchOptions
     from aanet.inference.save_options import SaveOptions
     from aanet.inference.temporal import TemporalFilter
     from aanet.io.pairs import find_pairs
@@ -158,30 +160,23 @@ def predict(
     fixed = None if colors in ("auto", "each", "all") else colors
     saving = SaveOptions(min_confidence=min_confidence, flying_pixels=flying_pixels, range=fixed, **limits)
     average = None if temporal is None else TemporalFilter(temporal)
-    options = MatchOptions.of(
-        None,
-        {
-            "scale": "auto" if scale is None else scale,
-            "check": check,
-            "tile": tile,
-            "postprocess": postprocess,
-            "strict": strict,
-        },
-    )
-    opening: dict[str, Any] = {
-        "model": model,
-        "engine": engine,
-        "precision": precision,
-        "max_disparity": max_disparity,
-        "device": device,
-    }
+    options = match_options(scale, tile, postprocess, check=check, strict=strict)
+    opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
     if ray is not None:
         unshared = {"--jsonl": jsonl, "--shard": shard, "--frames": frames, "--fps": fps}
         unshared |= {"--temporal": temporal, "--left": left_topic, "--right": right_topic}
         on_ray.refuse({**unshared, "--range all": True if colors == "all" else None})
         calibration = open_calibration(calib, calib_right, unit, rectified, resized)
         wanted = _outputs(save, calibration is not None, check)
-        settings = (opening, output, tuple(wanted), calibration, options, saving, threads or 1)
+        settings = (
+            opening.arguments(model),
+            output,
+            tuple(wanted),
+            calibration,
+            options,
+            saving,
+            threads or 1,
+        )
         on_ray.predict_list(left, right, settings, ray, workers, resume, overwrite, as_json)
         return
     folder = on_ray.local_output(output)
@@ -198,9 +193,7 @@ def predict(
         )
     videos = video_files(folder, wanted, pairs, fps, resume, overwrite)
     with status("Opening the model; the first time, it is converted"):
-        from aanet.matcher import StereoMatcher
-
-        matcher = StereoMatcher(**opening, threads=threads)
+        matcher = opening.open(model)
     if resume:
         remove_leftovers(folder)  # also if all results are there and nothing will be written
     stills = tuple(each for each in wanted if not each.endswith(outputs.VIDEO_SUFFIX))

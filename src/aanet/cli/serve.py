@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import typer
 
-from aanet.cli.options import ANY_MODEL, LOCALHOST, Host, Port, Token
+from aanet.cli.options import ANY_MODEL, LOCALHOST, Host, NetworkSpec, Port, Token
 from aanet.errors import InputError
 
 _LOOPBACK = (LOCALHOST, "localhost", "::1")
@@ -28,6 +28,7 @@ def serve(
             show_default="all bundled models, and sgbm",
         ),
     ] = None,
+    network_spec: NetworkSpec = None,
     max_pixels: Annotated[
         int, typer.Option(metavar="N", min=1, help="Maximum number of pixels in an image.")
     ] = 8_000_000,
@@ -55,6 +56,7 @@ def serve(
 
     settings = Settings(
         models=tuple(model or ()),
+        network_spec=network_spec,
         token=token or None,
         max_pixels=max_pixels,
         max_upload_bytes=round(max_upload_mb * 1e6),

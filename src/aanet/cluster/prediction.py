@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
     from aanet.geometry.rectification import Calibration
+    from aanet.matcher import StereoMatcher
     from aanet.prediction.work import Work
     from aanet.result import StereoResult
 
@@ -172,15 +173,19 @@ class PairMatcher:
 
 
 def _open(settings: Settings, place: storage.Storage, expected: dict[str, str]) -> Work:
-    from aanet.matcher import StereoMatcher
     from aanet.prediction.work import Work
 
     if versions() != expected:  # of a node that came after the others were asked
         raise UnsupportedError(f"A node has {versions()}; the process that started the run has {expected}.")
-    with _one_at_a_time() if not settings.prepared else contextlib.nullcontext():
-        matcher = StereoMatcher(**settings.matcher, threads=settings.threads)
     return Work(
-        *(matcher, place, settings.save, settings.calibration, settings.options, settings.saving),
+        *(
+            open_matcher(settings),
+            place,
+            settings.save,
+            settings.calibration,
+            settings.options,
+            settings.saving,
+        ),
         replace=True,
     )
 
@@ -192,29 +197,25 @@ def prepare_nodes(settings: Settings) -> Settings:
     """
     import ray
 
-    def open_matcher() -> None:
-        from aanet.matcher import StereoMatcher
+    def prepare() -> None:
+        open_matcher(settings)
 
-        with _one_at_a_time():
-            StereoMatcher(**settings.matcher, threads=settings.threads)
-
+    task, threads = ray.remote(prepare), settings.threads
     try:
-        ray.get(
-            [
-                on_node(ray.remote(open_matcher), node["NodeID"], settings.threads)
-                for node in nodes(settings.threads)
-            ]
-        )
+        ray.get([on_node(task, node["NodeID"], threads) for node in nodes(threads)])
     except ray.exceptions.RayError as error:
         raise plain_error(error) from error
     return dataclasses.replace(settings, prepared=True)
 
 
-def _one_at_a_time() -> contextlib.AbstractContextManager[None]:
-    """Of the processes of a host, the first converts a network, and the others wait for it."""
+def open_matcher(settings: Settings) -> StereoMatcher:
+    """Open the matcher; the first process of a host converts a network, and the others wait for it."""
     from aanet.engines.openvino.cache import cache_folder
+    from aanet.matcher import StereoMatcher
 
-    return locked_folder(cache_folder() / "opening")
+    alone = contextlib.nullcontext() if settings.prepared else locked_folder(cache_folder() / "opening")
+    with alone:
+        return StereoMatcher(**settings.matcher, threads=settings.threads)
 
 
 class _Kept:

@@ -59,14 +59,15 @@ def predict_list(
         observe: Called with what has been done so far, each time that a task is finished.
     """
     assert settings.output is not None
-    settings = replace(settings, output=storage.absolute(settings.output))  # workers run in other folders
-    start, manifest, job = time.perf_counter(), Manifest(settings.output), _description(work, settings)
+    output = storage.absolute(settings.output)  # workers run in other folders
+    settings = replace(settings, output=output)
+    start, manifest, job = time.perf_counter(), Manifest(output), _description(work, settings)
     manifest.check(job, resume, overwrite)
     done = manifest.finished(work.total) if resume else bytearray(work.total)
     summary = Summary(unmatched=work.unmatched, failed=len(work.unmatched), skipped=sum(done))
     observe(summary)
     if summary.skipped < work.total:
-        with session(address), _alone(settings.output):
+        with session(address), _alone(output):
             pool = workers or capacity(settings.threads)
             settings = prepare_nodes(settings)
             manifest.begin(job, resume)

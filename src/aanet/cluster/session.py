@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 from aanet.errors import InputError, UnsupportedError
 from aanet.version import __version__
 
+# On Linux, Ray replaces 127.0.0.1 by an address that others can reach; elsewhere, it uses the loopback itself.
+_LOOPBACK = "127.0.0.2"
 _CONNECT_SECONDS = 5.0
 _PROBE_SECONDS = 120.0  # until a node has started a process and answered
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
@@ -70,8 +73,10 @@ def versions() -> dict[str, str]:
 
 
 def _connect(ray: Any, address: str, cpus: int | None) -> None:
-    quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address == "local":
+        # Nobody else may hand work to a cluster that is meant for one command.
+        quiet |= {"_node_ip_address": _LOOPBACK} if sys.platform == "linux" else {}
         ray.init(address="local", num_cpus=cpus, include_dashboard=False, **quiet)
         return
     if address != "auto":
@@ -99,8 +104,13 @@ def _require_reachable(address: str) -> None:
         raise InputError(
             f"A Ray cluster is auto, local or HOST:PORT, such as 10.0.0.1:6379; got {address!r}."
         )
+    host = parts["host"].strip("[]")
+    if host in ("localhost", "127.0.0.1", "::1"):
+        import ray.util
+
+        host = ray.util.get_node_ip_address()  # as Ray does, because other nodes cannot use the given one
     try:
-        place = (parts["host"].strip("[]"), int(parts["port"]))
+        place = (host, int(parts["port"]))
         with socket.create_connection(place, _CONNECT_SECONDS) as connection:
             answers = os.environ.get("RAY_USE_TLS") == "1" or _speaks_grpc(connection)
     except OSError as error:
@@ -149,7 +159,8 @@ def nodes(cpus: int = 1) -> list[dict[str, Any]]:
     """The nodes of the cluster with at least this number of processors."""
     import ray
 
-    return [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= cpus]
+    all_nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return [node for node in all_nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= cpus]
 
 
 def capacity(threads: int) -> int:

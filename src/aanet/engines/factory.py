@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from aanet.engines.bf16_support import bf16_support
 from aanet.engines.exported import open_exported
+from aanet.engines.foreign import files as foreign_files
 from aanet.engines.table import ENGINES, Options, exported_suffixes, network_engines, require_engine
 from aanet.errors import AanetError, InputError, UnsupportedError, did_you_mean
 from aanet.inference.spec import Engine, EngineUnavailableError, Precision
@@ -17,7 +18,10 @@ from aanet.models.weights import files
 if TYPE_CHECKING:
     from aanet.models.network import StereoNetwork
 
+    from aanet.engines.foreign.spec import ForeignSpec
+
     Model = str | os.PathLike[str] | StereoNetwork
+    NetworkSpecSource = str | os.PathLike[str] | ForeignSpec
 
 PRECISIONS = get_args(Precision)
 
@@ -31,6 +35,7 @@ def open_engine(
     max_disparity: int | None = None,
     device: str | None = None,
     threads: int | None = None,
+    network_spec: NetworkSpecSource | None = None,
 ) -> Engine:
     """Open the engine that computes the disparities; the arguments are those of `StereoMatcher`."""
     card = None if engine is None else require_engine(engine)
@@ -41,6 +46,13 @@ def open_engine(
         raise UnsupportedError(
             f"{model} is not opened, because torch.export.load can execute code in it; use a weight file, or "
             f"export to {' or '.join(exported_suffixes())}."
+        )
+    if isinstance(model, str | os.PathLike) and foreign_files.is_foreign(Path(model)):
+        return _open_foreign(Path(model), weights, engine, options, network_spec)
+    if network_spec is not None:
+        raise UnsupportedError(
+            "A network spec describes a file that `aanet export` did not write "
+            f"({', '.join(foreign_files.SUFFIXES)}); leave it out for this model."
         )
     if isinstance(model, str | os.PathLike) and Path(model).suffix in exported_suffixes():
         return _open_file(Path(model), weights, engine, options)
@@ -88,6 +100,23 @@ def _open_file(
     return exported
 
 
+def _open_foreign(
+    path: Path,
+    weights: str | os.PathLike[str] | None,
+    engine: str | None,
+    options: Options,
+    network_spec: NetworkSpecSource | None,
+) -> Engine:
+    """Open a network that this package did not export."""
+    if weights is not None or options.device not in (None, "cpu"):
+        raise UnsupportedError(f"{path} contains its weights and runs on the cpu; leave out both.")
+    if options.precision == "bf16":
+        bf16_support("openvino")  # before the library is imported
+    from aanet.engines.foreign.opening import open_foreign
+
+    return open_foreign(path, network_spec, options, engine)
+
+
 def _probe_bf16(engine: str, precision: str, device: str | None, from_file: bool) -> None:
     """If bf16 may be used, probe it before the library is imported, while broken AMX can be disabled."""
     card = ENGINES[engine]
@@ -98,7 +127,8 @@ def _probe_bf16(engine: str, precision: str, device: str | None, from_file: bool
 
 def other_models() -> str:
     """What a matcher accepts besides networks with bundled weights, for error messages."""
-    return f"a weight file, an exported file ({', '.join(exported_suffixes())}) or sgbm"
+    suffixes = dict.fromkeys([*exported_suffixes(), *foreign_files.SUFFIXES])
+    return f"a weight file, a network file ({', '.join(suffixes)}) or sgbm"
 
 
 def find_source(

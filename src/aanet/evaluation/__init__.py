@@ -1,6 +1,6 @@
 """Evaluation with the metrics of the benchmarks, also by region; reports and submissions."""
 
-from aanet.evaluation.evaluate import Evaluation, Matched, Matcher, PairResult, evaluate
+from aanet.evaluation.evaluate import Evaluation, Matched, Matcher, PairResult, Prediction, evaluate
 from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes
 from aanet.evaluation.protocols import protocol_of
 from aanet.evaluation.sparsification import Sparsification, sparsification
@@ -12,6 +12,7 @@ __all__ = [
     "Matched",
     "Matcher",
     "PairResult",
+    "Prediction",
     "Sparsification",
     "average",
     "error_sums",

@@ -18,9 +18,12 @@ from aanet.data.sample import StereoSample
 from aanet.errors import AanetError
 from aanet.evaluation import paper
 from aanet.evaluation.metrics import METRICS, ErrorSums, average, error_sums, fill_holes
+from aanet.evaluation.origin import Origin
 from aanet.evaluation.protocols import describe, protocol_of
 from aanet.evaluation.regions import region_masks
 from aanet.evaluation.sparsification import sparsification
+from aanet.inference.processing import Processing
+from aanet.result import StereoResult
 from aanet.typing import FloatMap, Image, Mask
 
 REGIONS = ("all", "visible", "occluded", "foreground", "background", "edges", "textureless")
@@ -38,18 +41,44 @@ class Matched(Protocol):
         """Float32 [H, W], higher is more confident; None if the matcher has none."""
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """The least that a matcher may return: a disparity map, and a confidence if it has one."""
+
+    disparity: FloatMap
+    confidence: FloatMap | None = None
+
+
 Matcher = Callable[[Image, Image], Matched]
 Observer = Callable[[int, StereoSample, FloatMap], None]
 
 
 @dataclass(frozen=True)
 class PairResult:
-    """The scores of one pair: error sums for every region that its ground truth defines."""
+    """The scores of one pair: error sums for every region that its ground truth defines.
+
+    Attributes:
+        name: Of the pair.
+        regions: The sums by region.
+        seconds: Time of the match; None if the map was read from a file.
+        ause: Area under the sparsification error; None without confidences.
+        processing: What was done to the pair; None if that is not known.
+    """
 
     name: str
     regions: dict[str, ErrorSums]
-    seconds: float
+    seconds: float | None
     ause: float | None
+    processing: Processing | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "name": self.name,
+            "epe": _number(self.regions["all"].epe),
+            "seconds": self.seconds,
+            "processing": self.processing and self.processing.as_dict(),
+        }
 
 
 @dataclass(frozen=True)
@@ -63,6 +92,8 @@ class Evaluation:
         pairs: The scores of every pair.
         network: Name of the network, under which the paper lists its results.
         source: The file or name that the matcher was opened from.
+        total: Number of pairs that were to be scored; a map of another program may be missing.
+        origin: How the disparities were obtained, if that is known.
     """
 
     model: str
@@ -71,6 +102,20 @@ class Evaluation:
     pairs: list[PairResult]
     network: str
     source: str
+    total: int
+    origin: Origin | None = None
+
+    @property
+    def row_name(self) -> str:
+        """The name, and how many of the pairs were scored if some were not."""
+        scored = len(self.pairs)
+        return self.model if scored == self.total else f"{self.model} ({scored} of {self.total} pairs)"
+
+    def origin_lines(self) -> list[tuple[str, str]]:
+        """Return how the disparities were obtained, for reports."""
+        if self.origin is None:
+            return [] if self.source == self.model else [(self.model, f"{self.source} ({self.network})")]
+        return self.origin.lines(self.model, [each.processing for each in self.pairs if each.processing])
 
     @property
     def published(self) -> paper.Published | None:
@@ -105,9 +150,10 @@ class Evaluation:
         return sum(areas) / len(areas) if areas else None
 
     @property
-    def seconds(self) -> float:
-        """Median time of one pair."""
-        return float(np.median([pair.seconds for pair in self.pairs]))
+    def seconds(self) -> float | None:
+        """Median time of one pair; None if the maps were read from files."""
+        measured = [pair.seconds for pair in self.pairs if pair.seconds is not None]
+        return float(np.median(measured)) if measured else None
 
     def notes(self) -> list[str]:
         """Say which ground truth is missing for some pairs."""
@@ -135,7 +181,10 @@ class Evaluation:
             "model": self.model,
             "network": self.network,
             "source": self.source,
+            "origin": None if self.origin is None else self.origin.as_dict(),
             "dataset": self.dataset,
+            "scored_pairs": len(self.pairs),
+            "total_pairs": self.total,
             "protocol": dict(describe(self.protocol)),
             "metrics": {metric: _number(self.value(metric)) for metric in self.protocol.metrics},
             "over_images": {metric: _number(self.value(metric, "images")) for metric in METRICS},
@@ -144,10 +193,7 @@ class Evaluation:
             "ause": self.ause,
             "seconds_per_pair": self.seconds,
             "notes": self.notes(),
-            "pairs": [
-                {"name": pair.name, "epe": _number(pair.regions["all"].epe), "seconds": pair.seconds}
-                for pair in self.pairs
-            ],
+            "pairs": [pair.as_dict() for pair in self.pairs],
         }
 
 
@@ -158,17 +204,20 @@ def evaluate(
     model: str = "matcher",
     network: str | None = None,
     source: str | None = None,
+    origin: Origin | None = None,
     indices: Iterable[int] | None = None,
     observe: Observer | None = None,
 ) -> Evaluation:
     """Score a matcher on a dataset.
 
     Args:
-        matcher: Called with the left and right image, uint8 RGB.
+        matcher: Any function of the left and right image, uint8 RGB [H, W, 3]; it returns a `StereoResult`,
+            a `Prediction`, or anything else with a disparity and a confidence.
         dataset: Any source of samples with ground truth.
         model: The matcher's name in the result.
         network: Name of its network, under which the paper lists its results; `model` by default.
         source: The file or name that it was opened from; `model` by default.
+        origin: How it computes its disparities, for reports.
         indices: Which pairs; all by default.
         observe: Called after each pair with its index, the sample and the dense prediction.
     """
@@ -180,18 +229,46 @@ def evaluate(
         results.append(result)
         if observe is not None:
             observe(index, sample, dense)
+    return of_results(results, dataset, model, network, source, origin)
+
+
+def of_results(
+    results: list[PairResult],
+    dataset: PairSource,
+    model: str,
+    network: str | None = None,
+    source: str | None = None,
+    origin: Origin | None = None,
+) -> Evaluation:
+    """The evaluation of pairs that are scored; the arguments are those of `evaluate`."""
     if not results:
         raise AanetError(f"There are no pairs of {dataset.name} to evaluate.")
-    return Evaluation(model, dataset.name, protocol, results, network or model, source or model)
+    return Evaluation(
+        model=model,
+        dataset=dataset.name,
+        protocol=protocol_of(dataset.name),
+        pairs=results,
+        network=network or model,
+        source=source or model,
+        total=len(results),
+        origin=origin,
+    )
 
 
 def score_pair(
     matcher: Matcher, sample: StereoSample, protocol: ScoringProtocol
 ) -> tuple[PairResult, FloatMap]:
     """Match one pair and score it against its ground truth; also returns the dense prediction."""
+    matched, seconds = run_matcher(matcher, sample)
+    return score_map(matched, sample, protocol, seconds)
+
+
+def score_map(
+    matched: Matched, sample: StereoSample, protocol: ScoringProtocol, seconds: float | None
+) -> tuple[PairResult, FloatMap]:
+    """Score a disparity map against the ground truth of its pair; also returns it without holes."""
     if sample.disparity is None or sample.valid is None:
         raise AanetError(f"{sample.name} has no ground truth to evaluate against.")
-    matched, seconds = run_matcher(matcher, sample)
     dense, given = fill_holes(matched.disparity)
     scored: Mask = sample.valid
     if protocol.max_disparity is not None:
@@ -204,7 +281,8 @@ def score_pair(
     ause = None
     if matched.confidence is not None and error.size:
         ause = sparsification(error, matched.confidence[scored]).ause
-    return PairResult(sample.name, sums, seconds, ause), dense
+    done = matched.processing if isinstance(matched, StereoResult) else None
+    return PairResult(sample.name, sums, seconds, ause, done), dense
 
 
 def run_matcher(matcher: Matcher, sample: StereoSample) -> tuple[Matched, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from aanet.errors import InputError
@@ -26,6 +26,19 @@ def name_models(models: Sequence[str]) -> dict[str, str]:
         if name in result:
             raise InputError(f"Two models are called {name!r}; name them, as in mine={source}.")
         result[name] = source
+    return result
+
+
+def name_folders(folders: Sequence[str], taken: Collection[str]) -> dict[str, Path]:
+    """Read folders of predicted maps, each given as NAME=FOLDER; `taken` are the names of the models."""
+    result: dict[str, Path] = {}
+    for text in folders:
+        name, _, folder = text.partition("=")
+        if not name or not folder:
+            raise InputError(f"Predicted disparity maps are given as NAME=FOLDER; got {text!r}.")
+        if name in result or name in taken:
+            raise InputError(f"Two rows would be called {name!r}; choose another name for {folder}.")
+        result[name] = Path(folder)
     return result
 
 

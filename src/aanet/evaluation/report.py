@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from aanet.io.atomic import atomic_path
 from aanet.io.images import write_image
 from aanet.typing import FloatMap
 
+REPORT_FILES = ("report.md", "report.json")
 PAPER_ROW = "paper, table"
 SPARSE = 0.5  # ground truth with a lower density is drawn with larger dots
 
@@ -58,10 +61,22 @@ def spread(total: int, count: int) -> list[int]:
     return sorted({index * total // count for index in range(count)}) if count else []
 
 
-def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence[ErrorMaps]) -> Path:
-    """Write `report.md` into the folder of the error maps."""
+def as_dict(evaluations: Sequence[Evaluation], split: str) -> dict[str, Any]:
+    """Return all results as plain values for JSON, with the paper's."""
+    rows = {each.model: each.published for each in evaluations}
+    return {
+        "split": split,
+        "results": [each.as_dict() for each in evaluations],
+        "paper": {name: row and {"table": row.table, "metrics": row.metrics} for name, row in rows.items()},
+    }
+
+
+def write_report(
+    folder: Path, evaluations: Sequence[Evaluation], maps: Sequence[ErrorMaps], split: str
+) -> Path:
+    """Write `report.md` and `report.json` into the folder of the error maps."""
     first = evaluations[0]
-    lines = [f"# {first.dataset}: {len(first.pairs)} pairs", ""]
+    lines = [f"# {first.dataset}, split {split}: {first.total} pairs", ""]
     lines += table(["model", *labels(first.protocol), "AUSE", "s / pair"], result_rows(evaluations))
     lines += ["", "## Protocol", ""]
     lines += [f"- {what}: {words}" for what, words in conditions(evaluations)]
@@ -81,10 +96,11 @@ def write_report(folder: Path, evaluations: Sequence[Evaluation], maps: Sequence
                 "",
                 f"![{name}]({path.relative_to(folder).as_posix()})",
             ]
-    target = folder / "report.md"
-    with atomic_path(target) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return target
+    texts = ("\n".join(lines), json.dumps(as_dict(evaluations, split), indent=2))
+    for name, text in zip(REPORT_FILES, texts, strict=True):
+        with atomic_path(folder / name) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+    return folder / REPORT_FILES[0]
 
 
 def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
@@ -93,7 +109,8 @@ def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
     for index, evaluation in enumerate(evaluations):
         values = [format_number(evaluation.value(metric)) for metric in evaluation.protocol.metrics]
         ause = "–" if evaluation.ause is None else format_number(evaluation.ause)
-        rows.append([evaluation.model, *values, ause, f"{evaluation.seconds:.3f}"])
+        seconds = "–" if evaluation.seconds is None else f"{evaluation.seconds:.3f}"
+        rows.append([evaluation.row_name, *values, ause, seconds])
         row = evaluation.published
         if row is not None and row not in [later.published for later in evaluations[index + 1 :]]:
             rows.append(_paper_row(row, evaluation))
@@ -101,13 +118,15 @@ def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
 
 
 def conditions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
-    """Return what is needed to compare the rows: models, protocol, the paper's data, missing ground truth."""
+    """Return what is needed to compare the rows, and to compute them again.
+
+    That is the origin of each model's disparities, the protocol, the paper's data, and missing ground truth.
+    """
     first = evaluations[0]
     rows = [evaluation.published for evaluation in evaluations]
     sources = dict.fromkeys(f"table {row.table}: {row.measured_on}" for row in rows if row is not None)
-    named = [each for each in evaluations if each.source != each.model]
     return [
-        *((each.model, f"{each.source} ({each.network})") for each in named),
+        *(line for each in evaluations for line in each.origin_lines()),
         *describe(first.protocol),
         *(("paper", source) for source in sources),
         *(("note", note) for note in first.notes()),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from aanet.inference.hints import InferenceHints
 from aanet.inference.holes import fill_smoothly
+from aanet.inference.processing import Processing
 from aanet.typing import FloatMap
 
 # Largest range of disparities within 3×3 pixels of one surface: it changes by less than 1 per pixel wherever
@@ -14,11 +14,11 @@ from aanet.typing import FloatMap
 STEEPEST = 4.0
 
 
-def postprocess(disparity: FloatMap, hints: InferenceHints) -> FloatMap:
-    """Apply the steps that `hints` recommend to disparity maps [B, H, W]."""
-    if hints.sharpen_edges:
+def postprocess(disparity: FloatMap, steps: Processing) -> FloatMap:
+    """Apply the steps that were decided to disparity maps [B, H, W]."""
+    if steps.sharpen_edges:
         disparity = np.stack([sharpen_edges(each) for each in disparity])
-    if hints.fill_border:
+    if steps.fill_border:
         disparity = np.stack([fill_left_border(each) for each in disparity])
     return disparity
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 _LISTED_FRAMES = 1000  # of a video, with warnings or errors, so that the memory for hours of it is bounded
 
@@ -25,6 +26,7 @@ class Done:
     height: int | None = None
     mean_confidence: float | None = None
     written_bytes: int = 0
+    processing: dict[str, Any] | None = None  # what was done to the images and to the disparity
 
 
 @dataclass

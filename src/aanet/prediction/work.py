@@ -68,4 +68,5 @@ class Work:
             height=height,
             mean_confidence=float(result.confidence.mean()),
             written_bytes=sum(map(len, contents)),
+            processing=None if result.processing is None else result.processing.as_dict(),
         )

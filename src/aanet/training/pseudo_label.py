@@ -11,6 +11,8 @@ import numpy as np
 from aanet.data.datasets import StereoDataset
 from aanet.engines.semi_global import left_right_difference
 from aanet.errors import InputError
+from aanet.inference.options import MatchOptions
+from aanet.inference.processing import Processing
 from aanet.io.disparity import write_disparity
 from aanet.matcher import StereoMatcher
 
@@ -22,21 +24,32 @@ class Label:
     name: str
     path: Path
     kept: float  # share of pixels that passed the left-right check
+    processing: Processing | None  # what was done to the pair
 
 
 def write_pseudo_labels(
-    matcher: StereoMatcher, dataset: StereoDataset, max_difference_px: float
+    matcher: StereoMatcher,
+    dataset: StereoDataset,
+    max_difference_px: float,
+    options: MatchOptions | None = None,
 ) -> Iterator[Label]:
-    """Predict every pair and write the pixels that pass the left-right check into the dataset's folder."""
+    """Predict every pair and write the pixels that pass the left-right check into the dataset's folder.
+
+    Args:
+        matcher: The matcher.
+        dataset: The pairs.
+        max_difference_px: Largest difference of the disparities of the two views.
+        options: Of the matches; the left-right check is always made.
+    """
     _refuse_outside(dataset)
     for index in range(len(dataset)):
         sample = dataset[index]
-        result = matcher(sample.left, sample.right, check=True, inspect=False)
+        result = matcher(sample.left, sample.right, options=options, check=True, inspect=False)
         assert result.right_disparity is not None  # requested by `check`
         consistent = left_right_difference(result.disparity, result.right_disparity) <= max_difference_px
         path = dataset.pseudo_label_path(index)
         write_disparity(path, np.where(consistent, result.disparity, np.float32(np.nan)))
-        yield Label(sample.name, path, float(consistent.mean()))
+        yield Label(sample.name, path, float(consistent.mean()), result.processing)
 
 
 def _refuse_outside(dataset: StereoDataset) -> None:

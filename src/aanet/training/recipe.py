@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,12 +13,8 @@ from aanet.errors import InputError, ReadError
 from aanet.inference.spec import MAX_DISPARITY
 from aanet.io.files import MEGABYTE, read_bytes
 from aanet.io.headers import MAX_SIDE
+from aanet.io.toml import TomlError, loads
 from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest, shown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
 
 MAX_RECIPE_BYTES = MEGABYTE
 MAX_EXTENSIONS = 20
@@ -225,8 +220,8 @@ def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]
         raise ReadError(f"{extended_by[0]} extends more than {MAX_EXTENSIONS} recipes, or itself.")
     content = read_bytes(path, "a recipe", MAX_RECIPE_BYTES)
     try:
-        table = _loads(content.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = loads(content.decode("utf-8-sig"))
+    except (TomlError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ReadError(f"{path} is not valid TOML: {reason}.") from error
     base = table.pop("extends", None)
@@ -235,19 +230,6 @@ def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]
     if not isinstance(base, str) or len(base) > MAX_NAME:
         raise ReadError(f"{path}: 'extends' must be the name of a recipe; it is {shown(base)}.")
     return merge(read_table(path.parent / base, (*extended_by, path)), table)
-
-
-def _loads(text: str) -> dict[str, Any]:
-    """Parse TOML; every error is a TOMLDecodeError."""
-    try:
-        table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        raise
-    except RecursionError as error:
-        raise tomllib.TOMLDecodeError("it is nested too deeply") from error
-    except (ValueError, OverflowError) as error:  # a number or a date that Python cannot represent
-        raise tomllib.TOMLDecodeError(str(error)) from error
-    return table
 
 
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -290,6 +272,6 @@ def _descend(target: Any, part: str, override: str) -> Any:
 def _parse(text: str) -> Any:
     """Parse a TOML value; anything else is a string, so that no quotes are needed on the command line."""
     try:
-        return _loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return loads(f"value = {text}")["value"]
+    except TomlError:
         return text

@@ -49,9 +49,9 @@ def child_command() -> list[str]:
 class MatcherProcess:
     """The parent's side: `Matchers` in a process, which is started on first use and after each failure."""
 
-    def __init__(self, name: str, source: str, max_pixels: int) -> None:
+    def __init__(self, name: str, source: str, max_pixels: int, *, network_spec: str | None = None) -> None:
         self._name = name
-        self._first = pickle.dumps((name, source, max_pixels))
+        self._first = pickle.dumps((name, source, max_pixels, network_spec))
         self._max_bytes = _MAX_BYTES_PER_PIXEL * max_pixels + 1_000_000
         self._process: subprocess.Popen[bytes] | None = None
         self._facts: Facts | None = None
@@ -214,8 +214,8 @@ def serve(opener: Opener = StereoMatcher) -> None:
     _yield_resources()
     received: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests, received.put), daemon=True).start()
-    name, source, max_pixels = pickle.loads(received.get())
-    matchers = Matchers(name, source, max_pixels, opener)
+    name, source, max_pixels, network_spec = pickle.loads(received.get())
+    matchers = Matchers(name, source, max_pixels, opener, network_spec=network_spec)
     try:
         _answer(answers, {"facts": matchers.open()})
     except AanetError as error:

@@ -8,6 +8,7 @@ import math
 import time
 from collections import OrderedDict
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -69,7 +70,9 @@ class Matched(NamedTuple):
 class Opener(Protocol):
     """How a model is opened: as by `StereoMatcher`."""
 
-    def __call__(self, model: str, *, max_disparity: int | None = None) -> StereoMatcher:
+    def __call__(
+        self, model: str, *, max_disparity: int | None = None, network_spec: str | None = None
+    ) -> StereoMatcher:
         """Open a model with a search range; None for its default one."""
 
 
@@ -99,11 +102,19 @@ class Matchers:
 
     memory = 0
 
-    def __init__(self, name: str, source: str, max_pixels: int, opener: Opener = StereoMatcher) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        max_pixels: int,
+        opener: Opener = StereoMatcher,
+        *,
+        network_spec: str | None = None,
+    ) -> None:
         self._name = name
         self._source = source
         self._max_pixels = max_pixels
-        self._opener = opener
+        self._opener = opener if network_spec is None else partial(opener, network_spec=network_spec)
         self._open: OrderedDict[int | None, StereoMatcher] = OrderedDict()
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aanet.engines.factory import find_source, other_models
+from aanet.engines.foreign.files import is_foreign
 from aanet.errors import AanetError, InputError
 from aanet.models.weights import files
 from aanet.web.child import MatcherProcess
@@ -36,7 +37,8 @@ class ServedModel:
         self.seconds_per_megapixel: float | None = None
         self._seconds_per_turn: float | None = None
         kind = MatcherProcess if settings.isolate else Matchers
-        self.matching: Matching = kind(name, source, settings.max_pixels)
+        spec = settings.network_spec if is_foreign(Path(source)) else None
+        self.matching: Matching = kind(name, source, settings.max_pixels, network_spec=spec)
 
     def open(self) -> None:
         """Open the matcher with its default search range if necessary."""

@@ -14,6 +14,7 @@ class Settings:
     Attributes:
         models: Names of bundled weights, weights files, or "sgbm"; the first is the default. If empty, all
             bundled weights and SGBM.
+        network_spec: How to feed and read those of the models that are foreign networks; see `StereoMatcher`.
         token: The token that every request must send (`Authorization: Bearer …`); None for no token.
         max_pixels: Maximum number of pixels of an image at the scale at which it is matched.
         max_upload_bytes: Maximum size of a request.
@@ -25,6 +26,7 @@ class Settings:
     """
 
     models: tuple[str, ...] = ()
+    network_spec: str | None = None
     token: str | None = None
     max_pixels: int = 8_000_000
     max_upload_bytes: int = 64 * MEGABYTE

@@ -10,7 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import openvino
@@ -55,14 +55,7 @@ class OpenVINOEngine:
         self._core, self._model = openvino.Core(), model
         self._compiled: OrderedDict[tuple[int, ...], openvino.CompiledModel] = OrderedDict()
         self._lock = threading.Lock()
-        threads = threads or threads_from_environment()
-        self._properties = {
-            # Without a hint, OpenVINO uses half precision if the processor supports it.
-            "INFERENCE_PRECISION_HINT": "bf16" if half else "f32",
-            "INFERENCE_NUM_THREADS": threads or 0,
-            # Several processes would pin their threads to the same cores.
-            "ENABLE_CPU_PINNING": False,
-        }
+        self._properties = cpu_properties(half, threads)
         version = openvino.__version__.split("-")[0]
         self.description = f"OpenVINO {version}, {'bf16' if half else 'float32'}, cpu"
 
@@ -182,6 +175,17 @@ def _read_cached(cached: cache.Converted) -> openvino.Model | None:
         _log.warning("OpenVINO cannot read the converted network %s; it is converted again.", cached.model)
         cache.discard(cached)  # its digest is correct, so that it would never be replaced
         return None
+
+
+def cpu_properties(half: bool, threads: int | None) -> dict[str, Any]:
+    """Return the properties with which networks are compiled."""
+    return {
+        # Without a hint, OpenVINO uses half precision if the processor supports it.
+        "INFERENCE_PRECISION_HINT": "bf16" if half else "f32",
+        "INFERENCE_NUM_THREADS": threads or threads_from_environment() or 0,
+        # Several processes would pin their threads to the same cores.
+        "ENABLE_CPU_PINNING": False,
+    }
 
 
 def threads_from_environment() -> int | None:

@@ -1,0 +1,26 @@
+"""Parsing TOML, with one error for everything that is wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found]  # installed below Python 3.11 only
+
+TomlError = tomllib.TOMLDecodeError
+
+
+def loads(text: str) -> dict[str, Any]:
+    """Parse TOML; every error is a `TomlError`."""
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except TomlError:
+        raise
+    except RecursionError as error:
+        raise TomlError("it is nested too deeply") from error
+    except (ValueError, OverflowError) as error:  # a number or a date that Python cannot represent
+        raise TomlError(str(error)) from error
+    return table
