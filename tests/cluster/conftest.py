@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-LONGEST = 200  # seconds of a test
+LONGEST = 100  # seconds of a test
 
 
 @pytest.fixture(autouse=True)

@@ -223,7 +223,7 @@ def _score_models_on_ray(
             frozenset() if drawing is None else drawing.indices,
         )
         scores = track(score_pairs(work, indices, address, workers), name, len(indices))
-        results = {scored.index: scored for scored in scores}
+        results = {scored.place: scored for scored in scores}
         for index in sorted(results):
             dense = results[index].dense
             if drawing is not None and dense is not None:

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aanet.cluster.errors import plain_error
 from aanet.cluster.prediction import Settings, open_matcher, prepare_nodes
+from aanet.cluster.results import tables
 from aanet.cluster.session import capacity, session
 from aanet.inference.options import MatchOptions
 
@@ -47,7 +47,7 @@ class ScoringWork:
 class Scored(NamedTuple):
     """The scores of one pair."""
 
-    index: int
+    place: int  # in the dataset
     result: PairResult
     dense: FloatMap | None
 
@@ -74,12 +74,9 @@ def score_pairs(
             num_cpus=work.threads,
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=pool, initial_size=pool),
         )
-        try:
-            for table in scores.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-                for content in table.column("scored").to_pylist():
-                    yield pickle.loads(content)  # of our own workers
-        except ray.exceptions.RayError as error:
-            raise plain_error(error) from error
+        for table in tables(scores):
+            for content in table.column("scored").to_pylist():
+                yield pickle.loads(content)  # of our own workers
 
 
 class PairScorer:

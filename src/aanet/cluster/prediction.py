@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from aanet.cluster.errors import plain_error
+from aanet.cluster.results import plain_error
 from aanet.cluster.session import nodes, on_node, start_quietly, versions
 from aanet.errors import AanetError, InputError, UnsupportedError
 from aanet.inference.options import MatchOptions

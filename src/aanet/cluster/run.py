@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aanet.cluster.errors import plain_error
 from aanet.cluster.manifest import FOLDER, Manifest
 from aanet.cluster.prediction import PairMatcher, Settings, matched_by, prepare_nodes
+from aanet.cluster.results import tables
 from aanet.cluster.session import capacity, session
 from aanet.io import storage
 from aanet.io.atomic import remove_leftovers
@@ -165,17 +165,13 @@ def _tasks(plan: list[PlanPart], workers: int) -> Dataset:
 
 def _collect(dataset: Dataset, manifest: Manifest, summary: Summary, observe: Observer) -> None:
     """Take the rows as they come; on Ctrl-C, those that have come are kept."""
-    import ray
-
     try:
-        for table in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+        for table in tables(dataset):
             _count(table, summary)
             manifest.add(table)
             observe(summary)
     except KeyboardInterrupt:
         summary.interrupted = True
-    except ray.exceptions.RayError as error:
-        raise plain_error(error) from error
 
 
 def _count(table: pyarrow.Table, summary: Summary) -> None:

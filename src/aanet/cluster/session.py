@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from aanet.errors import InputError, UnsupportedError
 from aanet.version import __version__
 
-# On Linux, Ray replaces 127.0.0.1 by an address that others can reach; elsewhere, it uses the loopback itself.
+# On Linux, Ray replaces 127.0.0.1 by an address that others can reach; elsewhere, it uses loopback itself.
 _LOOPBACK = "127.0.0.2"
 _CONNECT_SECONDS = 5.0
 _PROBE_SECONDS = 120.0  # until a node has started a process and answered
@@ -159,7 +159,7 @@ def nodes(cpus: int = 1) -> list[dict[str, Any]]:
     """The nodes of the cluster with at least this number of processors."""
     import ray
 
-    all_nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    all_nodes: list[dict[str, Any]] = ray.nodes()
     return [node for node in all_nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= cpus]
 
 

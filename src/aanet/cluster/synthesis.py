@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aanet.cluster.errors import plain_error
+from aanet.cluster.results import tables
 from aanet.cluster.session import session
 from aanet.io import storage
 from aanet.io.storage import Bucket
@@ -54,11 +54,8 @@ def synthesize(
             num_cpus=1,
             compute=ray.data.ActorPoolStrategy(size=workers or cluster.cpus),
         )
-        try:
-            for table in written.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-                observe(len(table))
-        except ray.exceptions.RayError as error:
-            raise plain_error(error) from error
+        for table in tables(written):
+            observe(len(table))
 
 
 class PairWriter:

@@ -1,8 +1,24 @@
-"""Errors of workers, as the process that started them reports them."""
+"""What comes back from workers: tables, or errors as the process that started them reports them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 from aanet.errors import AanetError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+
+def tables(dataset: Dataset) -> Iterator[Any]:
+    """Execute a dataset; its blocks come as Arrow tables when they are finished, and none waits in memory."""
+    import ray
+
+    try:
+        yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    except ray.exceptions.RayError as error:
+        raise plain_error(error) from error
 
 
 def plain_error(error: BaseException) -> AanetError:
