@@ -187,6 +187,55 @@ def test_resume_does_what_is_missing(tmp_path):
     assert (out / "0_disparity.png").stat().st_mtime_ns == kept
 
 
+def test_json_lines_come_while_running_and_the_summary_goes_elsewhere(tmp_path):
+    put_folders(tmp_path, 4)
+    (tmp_path / "right" / "1.png").write_text("this is text")
+    done = inside(tmp_path, "--model", "sgbm", "-o", tmp_path / "out", "--save", "disparity", "--jsonl", "-")
+    assert done.exit_code == 2
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["name"] for line in lines] == ["0", "1", "2", "3"]
+    assert [line["error"] is None for line in lines] == [True, False, True, True]
+    assert [lines[0][key] for key in ("width", "height")] == [128, 64]
+    assert 0 < lines[0]["mean_confidence"] <= 1
+    assert lines[0]["written_bytes"] == (tmp_path / "out/0_disparity.png").stat().st_size
+    assert "3 matched, 1 failed" in done.stderr
+
+
+def test_json_lines_of_a_killed_run_are_continued(tmp_path):
+    put_folders(tmp_path, 3)
+    out, log = tmp_path / "out", tmp_path / "logs" / "lines.jsonl"
+    words = [tmp_path, "--model", "sgbm", "-o", out, "--save", "disparity", "--jsonl", log]
+    assert inside(*words, "--frames", 2).exit_code == 0
+    with pytest.raises(AanetError, match=r"lines.jsonl already exists; choose another output"):
+        inside(*words)
+    log.write_text(log.read_text()[:-5])  # the second line is torn
+    assert inside(*words, "--resume").exit_code == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["name"], line["skipped"]) for line in lines] == [
+        ("0", False),
+        *(("0", True), ("1", True), ("2", False)),
+    ]
+    with pytest.raises(AanetError, match="both write to stdout"):
+        inside(*words[:-1], "-", "--json")
+
+
+def test_shards_are_disjoint_and_complete(tmp_path):
+    put_folders(tmp_path, 7)
+    write_image(tmp_path / "left" / "alone.png", plane(8, 8, 1)[0])
+    words = [tmp_path, "--model", "sgbm", "-o", tmp_path / "out", "--save", "disparity"]
+    codes, names = [], []
+    for number in (1, 2, 3):  # a file that two shards write is refused
+        done = inside(*words, "--shard", f"{number}/3", "--jsonl", "-")
+        codes.append(done.exit_code)
+        names.append([json.loads(line)["name"] for line in done.stdout.splitlines()])
+    assert names == [["0", "3", "6"], ["1", "4"], ["2", "5"]]
+    assert codes == [2, 0, 0]  # one of them reports the file without a partner
+    assert inside(*words, "--shard", "9/9").exit_code == 0  # of seven pairs, the ninth part has none
+    for wrong in ("0/3", "4/3", "3", "a/b", "-1/3", "1/0"):
+        with pytest.raises(AanetError, match="A shard is given as I/N"):
+            inside(*words, "--shard", wrong)
+
+
 def test_warnings_are_told_and_strict_refuses(tmp_path):
     left, right = put_pair(tmp_path, "l.png", "r.png")
     told = run(left, left, "--model", "sgbm", "-o", tmp_path / "out")

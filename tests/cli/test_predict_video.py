@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from aanet.cli import prediction_job
 from aanet.cli.main import app
 from aanet.errors import AanetError, WriteError
 from aanet.geometry.camera import StereoCamera
 from aanet.io.disparity import read_disparity
 from aanet.io.images import read_image, write_image
 from aanet.matcher import StereoMatcher
+from aanet.prediction.outcome import Done, Summary
 from aanet.viz import colorize_disparity
 from helpers.matching_network import plane
 from helpers.videos import FakeCapture, write_video
@@ -213,11 +213,11 @@ def test_a_camera_ends_with_ctrl_c_and_its_video_is_complete(tmp_path, monkeypat
 
 
 def test_the_summary_of_hours_of_video_is_short():
-    summary = prediction_job.Summary()
+    summary = Summary()
     for index in range(5000):
-        summary.add(prediction_job.Done(f"frame_{index}", ["file"], 0.5, 0.6), of_video=True)
+        summary.add(Done(f"frame_{index}", ["file"], 0.5, 0.6), of_video=True)
     for index in range(5000):
-        summary.add(prediction_job.Done(f"frame_{index}", error="unusable"), of_video=True)
+        summary.add(Done(f"frame_{index}", error="unusable"), of_video=True)
     assert (summary.matched, summary.failed) == (5000, 5000)
     assert len(summary.pairs) == 1000
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from aanet.cli import measurements
+from aanet.cli import measurements, on_ray
 from aanet.cli.matching import MatcherOptions, match_options
+from aanet.cli.on_ray import RayAddress
 from aanet.cli.options import (
     DatasetOptions,
     Device,
@@ -136,6 +137,7 @@ def benchmark(
             rich_help_panel=SERVER,
         ),
     ] = None,
+    ray: RayAddress = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -161,6 +163,9 @@ def benchmark(
     With --accuracy, errors are measured as well: every model at every scale, with its weights, interleaved.
     With --serve, a server is measured instead: matched and refused requests, latency, probes and memory at
     several numbers of clients.
+
+    With --ray, `aanet predict` is measured without Ray, with one worker and with two, on eight pairs per
+    round and with one thread each. A second table computes what a million pairs cost on 1, 10 and 100 hosts.
 
     Example: aanet benchmark aanet stereonet_aa --height 480 --width 640
     """
@@ -191,6 +196,9 @@ def benchmark(
         measurements.load_server(
             (models or [files.DEFAULT])[0], (height, width), clients, seconds, soak, as_json, report
         )
+        return
+    if ray is not None:
+        on_ray.compare((models or [files.DEFAULT])[0], (height, width), 8 * rounds, ray, as_json, report)
         return
     _probe_bf16([*names, *(["torch-bf16"] if training_step else [])])
     if training_step:

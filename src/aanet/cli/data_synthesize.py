@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aanet.cli.console import track
+from aanet.cli.console import progress_bar, track
+from aanet.cli.on_ray import RayAddress, local_output
 from aanet.cli.options import (
     ImageHeight,
     ImageWidth,
@@ -17,17 +18,23 @@ from aanet.cli.options import (
     Textures,
     refuse_existing,
 )
+from aanet.errors import WriteError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from aanet.synthetic import SyntheticWorld
 
 
 def synthesize(
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Folder in which FlyingThings3D/ is created."),
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Folder in which FlyingThings3D/ is created; with --ray also a URL.",
+        ),
     ],
     count: Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="Number of pairs.")] = 100,
     seed: Seed = 0,
@@ -42,6 +49,7 @@ def synthesize(
         ),
     ] = None,
     overwrite: Overwrite = False,
+    ray: RayAddress = None,
 ) -> None:
     """Render synthetic pairs and write them in the layout of Scene Flow.
 
@@ -49,17 +57,48 @@ def synthesize(
 
     Example: aanet data synthesize -n 1000 -o data/synthetic
     """
-    folder = output / "FlyingThings3D"
-    refuse_existing(overwrite, folder)
-    from aanet.io.locking import locked_folder
     from aanet.synthetic import SyntheticWorld
 
     world = SyntheticWorld((height, width), max_disparity, seed, textures, length=count)
+    from aanet.io.locking import locked_folder
+
+    if ray is not None:
+        with progress_bar("Rendering pairs", count) as advance:
+            _synthesize_on_ray(world, output, ray, workers, overwrite, advance)
+        typer.echo(f"Wrote {count} pairs of {height}×{width} to {output}.")
+        return
+    root = local_output(output)
+    folder = root / "FlyingThings3D"
+    refuse_existing(overwrite, folder)
     with locked_folder(folder, f"Another process is writing into {folder}; choose another output."):
         refuse_existing(overwrite, *folder.glob("*"))  # which another process has written meanwhile
-        for _ in track(_written(world, output, workers), "Rendering pairs", count):
+        for _ in track(_written(world, root, workers), "Rendering pairs", count):
             pass
     typer.echo(f"Wrote {count} pairs of {height}×{width} to {folder}.")
+
+
+def _synthesize_on_ray(
+    world: SyntheticWorld,
+    output: str,
+    address: str,
+    workers: int | None,
+    overwrite: bool,
+    advance: Callable[[], None],
+) -> None:
+    from aanet.cluster.synthesis import synthesize as run
+    from aanet.io import storage
+
+    place = storage.absolute(output)
+    if not overwrite and storage.exists(storage.join(place, "FlyingThings3D")):
+        raise WriteError(
+            f"{output}/FlyingThings3D already exists; choose another output, or add --overwrite."
+        )
+
+    def observe(count: int) -> None:
+        for _ in range(count):
+            advance()
+
+    run(world, place, address, workers, observe)
 
 
 def _written(world: SyntheticWorld, output: Path, workers: int | None) -> Iterator[int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.markup import escape
 
 from aanet.cli.console import progress_bar, track
 from aanet.cli.matching import MatcherOptions, Models, match_options
+from aanet.cli.on_ray import RayAddress, Workers, refuse
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -115,6 +117,8 @@ def evaluate(
     precision: Precision = "auto",
     device: Device = None,
     threads: Threads = None,
+    ray: RayAddress = None,
+    workers: Workers = None,
 ) -> None:
     """Evaluate one or several models on a dataset.
 
@@ -130,6 +134,8 @@ def evaluate(
     from aanet.evaluation.report import REPORT_FILES, ErrorMaps, spread, write_report
     from aanet.evaluation.submission import submission_format
 
+    if ray is not None:
+        refuse({"--submission": submission})
     reports = [report / name for name in REPORT_FILES] if report else []
     refuse_existing(overwrite, *reports, *([submission] if submission else []))
     models = name_models(model or ([] if predictions else [files.DEFAULT]))
@@ -152,7 +158,12 @@ def evaluate(
     maps = {name: ErrorMaps(report, name, shown) for name in (*models, *folders)} if report else {}
     # Folders are looked through before anything is matched, which takes longer.
     evaluations = _score_folders(folders, pairs, indices, strict, maps)
-    evaluations = [*_score_models(Models(models, opening, matching), pairs, indices, maps), *evaluations]
+    matchers = Models(models, opening, matching)
+    if ray is None:
+        scored = _score_models(matchers, pairs, indices, maps)
+    else:
+        scored = _score_models_on_ray(matchers, pairs, options, indices, maps, ray, workers)
+    evaluations = [*scored, *evaluations]
     if report is not None:
         write_report(report, evaluations, list(maps.values()), pairs.split)
     _print(evaluations, pairs.split, as_json, report)
@@ -183,6 +194,42 @@ def _score_models(
             indices=track(indices, name, len(indices)),
             observe=maps.get(name),
         )
+
+
+def _score_models_on_ray(
+    models: Models,
+    pairs: StereoDataset,
+    options: dict[str, Any],
+    indices: list[int],
+    maps: dict[str, ErrorMaps],
+    address: str,
+    workers: int | None,
+) -> Iterator[Evaluation]:
+    """The same scores, computed by workers; only what is drawn is read here."""
+    from aanet.cluster.evaluation import ScoringWork, score_pairs
+    from aanet.evaluation.evaluate import of_results
+
+    models = replace(models, opening=replace(models.opening, threads=models.opening.threads or 1))
+    for name, source in models.sources.items():
+        matcher, origin = models.open(name)
+        arguments = models.opening.among(list(models.sources.values()), source).arguments(source)
+        drawing = maps.get(name)
+        work = ScoringWork(
+            (pairs.name, pairs.root.absolute(), pairs.split),
+            options,
+            arguments,
+            models.matching,
+            models.opening.threads or 1,
+            frozenset() if drawing is None else drawing.indices,
+        )
+        scores = track(score_pairs(work, indices, address, workers), name, len(indices))
+        results = {scored.place: scored for scored in scores}
+        for index in sorted(results):
+            dense = results[index].dense
+            if drawing is not None and dense is not None:
+                drawing(index, pairs[index], dense)
+        in_order = [results[index].result for index in indices]
+        yield of_results(in_order, pairs, name, matcher.spec.name, source, origin)
 
 
 def _score_folders(

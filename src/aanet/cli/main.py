@@ -37,6 +37,7 @@ from aanet.version import __version__
 # Packages that only some commands need, and the extra that installs each.
 EXTRAS = {
     **dict.fromkeys(("lightning", "tensorboard"), "train"),
+    **dict.fromkeys(("ray", "pyarrow", "fsspec"), "cluster"),
     **dict.fromkeys(("fastapi", "uvicorn", "prometheus_client"), "web"),
 }
 

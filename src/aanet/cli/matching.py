@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aanet.engines.table import ENGINES, exported_suffixes
 
@@ -31,15 +31,13 @@ class MatcherOptions:
         """Open a matcher; options that its model does not have are refused."""
         from aanet.matcher import StereoMatcher
 
-        return StereoMatcher(
-            model,
-            engine=self.engine,
-            precision=self.precision,
-            max_disparity=self.max_disparity,
-            device=self.device,
-            threads=self.threads,
-            network_spec=self.network_spec,
-        )
+        return StereoMatcher(**self.arguments(model), threads=self.threads)
+
+    def arguments(self, model: str | None) -> dict[str, Any]:
+        """The arguments of `StereoMatcher` but for the threads, of which workers of a cluster have others."""
+        options = asdict(self)
+        del options["threads"]
+        return {"model": model, **options}
 
     def among(self, models: list[str], model: str) -> MatcherOptions:
         """Return the options that apply to one of several models.

@@ -69,18 +69,18 @@ def time_predictions(
     rows = [each.as_dict() for each in measurements]
     text = json.dumps({"conditions": run.sentence(), "measurements": rows}, indent=2)
     if report is not None:
-        _write_report(report, presentation.markdown(measurements, run), text)
+        write_report(report, presentation.markdown(measurements, run), text)
     if picture is not None:
         presentation.plot(measurements, run, picture)
     if as_json:
         typer.echo(text)
         return
-    _print_table(presentation.HEADINGS, presentation.rows(measurements))
+    print_table(presentation.HEADINGS, presentation.rows(measurements))
     for line in (run.sentence(), *aggregation_speedups(measurements)):
         typer.echo(line)
 
 
-def _write_report(path: Path, markdown: str, as_json: str) -> None:
+def write_report(path: Path, markdown: str, as_json: str) -> None:
     """Write the report as Markdown and as JSON."""
     from aanet.io.atomic import atomic_path
 
@@ -107,7 +107,7 @@ def time_sizes(
         points = measure_scaling(name, engine, rounds, observe=shown.update)
     text = json.dumps([asdict(point) for point in points], indent=2)
     if report is not None:
-        _write_report(report, markdown(points), text)
+        write_report(report, markdown(points), text)
     if picture is not None:
         machine = conditions((0, 0), rounds)
         title = f"{zoo.card(name).title} on {engine}, {machine.threads} threads of {machine.processor}"
@@ -115,7 +115,7 @@ def time_sizes(
     if as_json:
         typer.echo(text)
         return
-    _print_table(("size", "range", "seconds", "peak mem."), rows(points))
+    print_table(("size", "range", "seconds", "peak mem."), rows(points))
     for line in growth(points):
         typer.echo(line)
 
@@ -163,13 +163,13 @@ def plot_error_against_time(
     run = f"median of {rounds} interleaved rounds after a warm-up, {machine}"
     text = json.dumps(accuracy.as_dict(measured, origins, pairs, run), indent=2)
     if report is not None:
-        _write_report(report, accuracy.markdown(measured, origins, pairs, run), text)
+        write_report(report, accuracy.markdown(measured, origins, pairs, run), text)
     if picture is not None:
         plot_accuracy(measured.points, pairs, machine, picture)
     if as_json:
         typer.echo(text)
         return
-    _print_table(accuracy.HEADINGS, accuracy.rows(measured.points))
+    print_table(accuracy.HEADINGS, accuracy.rows(measured.points))
     for what, words in accuracy.protocol_lines(measured, origins, pairs, run):
         typer.echo(f"{what}: {words}")
 
@@ -195,12 +195,12 @@ def load_server(
         sentences.append(load_report.growth_sentence(measured[0]))
     text = json.dumps({"conditions": sentences[0], "levels": [each.as_dict() for each in measured]}, indent=2)
     if report is not None:
-        _write_report(report, load_report.markdown(measured, *sentences), text)
+        write_report(report, load_report.markdown(measured, *sentences), text)
         load_report.plot(measured, sentences[0], report.with_name("chart.png"))
     if as_json:
         typer.echo(text)
     else:
-        _print_table(load_report.HEADINGS, load_report.rows(measured))
+        print_table(load_report.HEADINGS, load_report.rows(measured))
         for line in sentences:
             typer.echo(line)
     if soak is not None and load.growth(measured[0]) > MAX_GROWTH:
@@ -223,10 +223,11 @@ def time_training_steps(names: list[str], rounds: int, as_json: bool) -> None:
         for name, steps in results.items()
         for step in steps
     ]
-    _print_table(("network", "variant", "one step", "× first"), lines)
+    print_table(("network", "variant", "one step", "× first"), lines)
 
 
-def _print_table(headings: Sequence[str], lines: Sequence[tuple[str, ...]]) -> None:
+def print_table(headings: Sequence[str], lines: Sequence[tuple[str, ...]]) -> None:
+    """Print a table whose first two columns are text."""
     from rich.console import Console
 
     table = new_table(headings[:2], headings[2:])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aanet import outputs
-from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit
+from aanet.cli import on_ray
+from aanet.cli.calibration import Calib, CalibRight, Rectified, Resized, Unit, open_calibration
 from aanet.cli.console import status
+from aanet.cli.json_lines import STDOUT, JsonLines, open_json_lines
 from aanet.cli.matching import MatcherOptions, match_options
+from aanet.cli.on_ray import RayAddress, Workers
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
@@ -56,8 +59,11 @@ def predict(
         typer.Argument(help="Right image, folder, pattern, video, camera or stream.", show_default=False),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the results.")
-    ] = Path("out"),
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder for the results; with --ray also a URL."
+        ),
+    ] = "out",
     save: Annotated[
         str,
         typer.Option(
@@ -79,6 +85,16 @@ def predict(
     frames: Frames = None,
     fps: Fps = None,
     as_json: JsonOutput = False,
+    jsonl: JsonLines = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Match the I-th of N parts of a list of still pairs, such as 3/100, so that N processes or "
+            "computers share it.",
+            show_default="all pairs",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -121,41 +137,74 @@ def predict(
     precision: Precision = "auto",
     device: Device = None,
     threads: Threads = None,
+    ray: RayAddress = None,
+    workers: Workers = None,
 ) -> None:
     """Match pairs of images and write disparity, depth, point clouds or pictures.
 
     Pairs must be rectified, or be given with a calibration that describes how to rectify them. A pair that
     cannot be matched is reported and skipped, and the exit code is then 2.
 
+    With --ray, a list of still pairs is matched on a cluster; paths and URLs must be reachable for all of its
+    nodes. A manifest in Parquet files gets a row for each pair.
+
     Example: aanet predict left.png right.png --calib stereo.yml --save ply -o out
     """
     from aanet.inference.save_options import SaveOptions
     from aanet.inference.temporal import TemporalFilter
     from aanet.io.pairs import find_pairs
+    from aanet.io.storage import Folder
+    from aanet.prediction.work import Work
 
     limits = {} if max_depth is None else {"max_depth": max_depth}
     fixed = None if colors in ("auto", "each", "all") else colors
     saving = SaveOptions(min_confidence=min_confidence, flying_pixels=flying_pixels, range=fixed, **limits)
     average = None if temporal is None else TemporalFilter(temporal)
+    options = match_options(scale, tile, postprocess, check=check, strict=strict)
+    opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
+    if ray is not None:
+        unshared = {"--jsonl": jsonl, "--shard": shard, "--frames": frames, "--fps": fps}
+        unshared |= {"--temporal": temporal, "--left": left_topic, "--right": right_topic}
+        on_ray.refuse({**unshared, "--range all": True if colors == "all" else None})
+        calibration = open_calibration(calib, calib_right, unit, rectified, resized)
+        wanted = _outputs(save, calibration is not None, check)
+        settings = (
+            opening.arguments(model),
+            output,
+            tuple(wanted),
+            calibration,
+            options,
+            saving,
+            threads or 1,
+        )
+        on_ray.predict_list(left, right, settings, ray, workers, resume, overwrite, as_json)
+        return
+    folder = on_ray.local_output(output)
+    if as_json and jsonl == STDOUT:
+        raise InputError("--json and --jsonl - both write to stdout; give --jsonl the name of a file.")
     pairs = find_pairs(left, right, topics=both_topics(left_topic, right_topic), tolerance=tolerance)
+    if shard is not None:
+        pairs = pairs.shard(*parse_shard(shard))
     calibration = calibration_of(pairs, calib, calib_right, unit, rectified, resized)
     wanted = _outputs(save, calibration is not None, check)
     if average is not None and pairs.video is None:
         raise InputError(
             "--temporal needs the frames of a video, camera, stream or recording; these are still pairs."
         )
-    videos = video_files(output, wanted, pairs, fps, resume, overwrite)
-    options = match_options(scale, tile, postprocess, check=check, strict=strict)
-    opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
+    videos = video_files(folder, wanted, pairs, fps, resume, overwrite)
     with status("Opening the model; the first time, it is converted"):
         matcher = opening.open(model)
     if resume:
-        remove_leftovers(output)  # also if all results are there and nothing will be written
-    job = Job(matcher, output, wanted, calibration, resume, overwrite, options, saving, videos, average)
+        remove_leftovers(folder)  # also if all results are there and nothing will be written
+    stills = tuple(each for each in wanted if not each.endswith(outputs.VIDEO_SUFFIX))
+    # Another process may have written the files meanwhile.
+    work = Work(matcher, Folder(folder), stills, calibration, options, saving, overwrite or resume)
     if colors == "all" or (colors == "auto" and pairs.video is not None):
-        job = replace(job, saving=replace(saving, range=color_range(job, pairs)))
-    summary = run(job, pairs, frames)
-    report(summary, matcher, output, as_json)
+        work = replace(work, saving=replace(saving, range=color_range(work, wanted, pairs)))
+    with open_json_lines(jsonl, resume, overwrite) as lines:
+        job = Job(work, folder, resume, overwrite, videos, average)
+        summary = run(job, pairs, frames, listed=as_json, lines=lines)
+    report(summary, matcher, folder, as_json, sys.stderr if jsonl == STDOUT else sys.stdout)
     if summary.interrupted:
         raise typer.Exit(130)
     if summary.failed:
@@ -170,3 +219,11 @@ def _outputs(save: str, has_camera: bool, check: bool) -> list[str]:
     for output in wanted:
         outputs.require(output, has_camera, check)
     return wanted
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """The number of a shard, from 1, and the number of all."""
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise InputError(f"A shard is given as I/N with I from 1 to N, such as 3/100; got {text[:30]!r}.")
+    return int(number), int(count)

@@ -229,12 +229,24 @@ def evaluate(
         results.append(result)
         if observe is not None:
             observe(index, sample, dense)
+    return of_results(results, dataset, model, network, source, origin)
+
+
+def of_results(
+    results: list[PairResult],
+    dataset: PairSource,
+    model: str,
+    network: str | None = None,
+    source: str | None = None,
+    origin: Origin | None = None,
+) -> Evaluation:
+    """The evaluation of pairs that are scored; the arguments are those of `evaluate`."""
     if not results:
         raise AanetError(f"There are no pairs of {dataset.name} to evaluate.")
     return Evaluation(
         model=model,
         dataset=dataset.name,
-        protocol=protocol,
+        protocol=protocol_of(dataset.name),
         pairs=results,
         network=network or model,
         source=source or model,

@@ -39,7 +39,9 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         temporary.write_bytes(data)
 
 
-def write_together(folder: Path, contents: Mapping[Path, bytes], overwrite: bool = True) -> None:
+def write_together(
+    folder: Path, contents: Mapping[Path, bytes], overwrite: bool = True, alone: bool = False
+) -> None:
     """Write files that belong together into a folder; those of two processes are never mixed.
 
     All are written under temporary names first. A process that is killed while it replaces older files may
@@ -49,8 +51,9 @@ def write_together(folder: Path, contents: Mapping[Path, bytes], overwrite: bool
         folder: The folder; processes that write into the same folder wait for each other.
         contents: The files, in this folder or in folders inside it, with their contents.
         overwrite: Whether to replace existing files; otherwise one of them is an error.
+        alone: Whether no other process writes these files, so that there is nobody to wait for.
     """
-    with locked_folder(folder), report_as_write_error(folder):
+    with contextlib.nullcontext() if alone else locked_folder(folder), report_as_write_error(folder):
         for path in contents:
             if not overwrite and path.exists():
                 raise WriteError(f"{path} already exists and is not replaced.")

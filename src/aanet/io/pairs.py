@@ -5,15 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from aanet.errors import InputError
 from aanet.io.bags import DEFAULT_TOLERANCE_S, StereoBag, is_recording
 from aanet.io.frames import StereoFrame, StereoVideo, frame_source_kind
 from aanet.io.images import IMAGE_SUFFIXES, AnyImage, read_image
+from aanet.io.pair_names import naming_of
 from aanet.io.sides import SIDES, without_side
 from aanet.io.tables import read_table
 
@@ -25,6 +27,7 @@ class Pair:
     name: str  # the beginning of the names of its output files; may contain "/"
     load: Callable[[], tuple[AnyImage, AnyImage]] = field(repr=False)
     time: float | None = None  # of a frame, in seconds since the beginning; the time stamp of a recording
+    files: tuple[Path, Path] | None = None  # left and right, if each side has a file of its own
 
 
 @dataclass
@@ -48,9 +51,21 @@ class Pairs:
         if self.video is not None:
             yield from ((frame.left, frame.right) for frame in self.video.sample(count))
             return
-        pairs = list(self)
-        for index in range(min(count, len(pairs))):
-            yield pairs[(2 * index + 1) * len(pairs) // (2 * min(count, len(pairs)))].load()
+        assert self.total is not None
+        count = min(count, self.total)
+        wanted = {(2 * index + 1) * self.total // (2 * count) for index in range(count)}
+        yield from (pair.load() for place, pair in enumerate(self) if place in wanted)
+
+    def shard(self, number: int, count: int) -> Pairs:
+        """Every `count`-th pair from the given one on, counted from 1; all shards together are the list."""
+        if self.video is not None or self.total is None:
+            raise InputError("Only still pairs can be split into shards; these are frames.")
+        return replace(
+            self,
+            pairs=lambda: islice(self.pairs(), number - 1, None, count),
+            total=len(range(number - 1, self.total, count)),
+            unmatched=self.unmatched[number - 1 :: count],
+        )
 
 
 def find_pairs(
@@ -140,16 +155,30 @@ def _from_folder(folder: str) -> Pairs:
     images = {file.relative_to(root): file for file in sorted(root.rglob("*")) if _is_image(file)}
     # Half-written files are in hidden folders.
     images = {n: file for n, file in images.items() if not any(part.startswith(".") for part in n.parts)}
-    for names in SIDES:
-        sides: list[dict[str, Path]] = [{}, {}]
-        for name, file in images.items():
-            for side, found in zip(names, sides, strict=True):
-                if (common := without_side(name.with_suffix("").as_posix(), side)) is not None:
-                    found[common] = file
-        if sides[0].keys() & sides[1].keys():
-            return _match_names(sides[0], sides[1], f"the images of {folder}")
+    sides = both_sides(images)
+    if sides is not None:
+        left, right = ({name: images[file] for name, file in side.items()} for side in sides)
+        return _match_names(left, right, f"the images of {folder}")
     expected = "folders left and right, image_2 and image_3, or names such as a_left.png and a_right.png"
     raise InputError(f"{folder} has no pairs among its {len(images)} images; expected {expected}.")
+
+
+def both_sides(images: Iterable[Path]) -> tuple[dict[str, Path], dict[str, Path]] | None:
+    """The images of the left and of the right side by their common names; None if there is no pair.
+
+    Args:
+        images: Paths in one folder, which tell the side by the name of the file or of a folder.
+    """
+    images = list(images)
+    for names in SIDES:
+        sides: tuple[dict[str, Path], dict[str, Path]] = ({}, {})
+        for image in images:
+            for side, found in zip(names, sides, strict=True):
+                if (common := without_side(image.with_suffix("").as_posix(), side)) is not None:
+                    found[common] = image
+        if sides[0].keys() & sides[1].keys():
+            return sides
+    return None
 
 
 def _images_in(folder: Path) -> dict[str, Path]:
@@ -180,7 +209,10 @@ def find_side_by_side(source: str | os.PathLike[str]) -> Pairs:
         return find_pairs(name)
     if not files:
         raise InputError(f"{name} has no images.")
-    pairs = [Pair(each, partial(_read_halves, file)) for each, file in zip(_names(files), files, strict=True)]
+    naming = naming_of(map(str, files))
+    pairs = [
+        Pair(naming.name(place, str(file)), partial(_read_halves, file)) for place, file in enumerate(files)
+    ]
     return Pairs(lambda: iter(pairs), len(pairs))
 
 
@@ -205,34 +237,24 @@ def _match_names(left: dict[str, Path], right: dict[str, Path], what: str) -> Pa
 
 
 def _from_table(table: str) -> Pairs:
-    base = Path(table).parent
-    return _of_files([(base / row["left"], base / row["right"]) for row in read_table(Path(table))])
+    rows = read_table(Path(table))
+    return _of_files([(row["left"], row["right"]) for row in rows], Path(table).parent)
 
 
-def _of_files(files: list[tuple[Path, Path]]) -> Pairs:
-    names = _names([left for left, _ in files])
-    pairs = [Pair(name, partial(_read, *both)) for name, both in zip(names, files, strict=True)]
-    return Pairs(lambda: iter(pairs), len(pairs))
+def _of_files(files: Sequence[tuple[Path | str, Path | str]], base: Path = Path()) -> Pairs:
+    """The pairs of these files; what is longer than their paths is made when its turn comes."""
+    naming = naming_of(str(base / left) for left, _ in files)
+
+    def found() -> Iterator[Pair]:
+        for place, (left, right) in enumerate(files):
+            both = (base / left, base / right)
+            yield Pair(naming.name(place, str(both[0])), partial(_read, *both), files=both)
+
+    return Pairs(found, len(files))
 
 
 def _read(left: Path, right: Path) -> tuple[AnyImage, AnyImage]:
     return read_image(left), read_image(right)
-
-
-def _names(files: list[Path]) -> list[str]:
-    """Unique names: the stems if they differ, else the paths relative to the common folder."""
-    if len({file.stem for file in files}) == len(files):
-        return [file.stem for file in files]
-    # Without "..", which would lead out of the output folder.
-    plain = [Path(os.path.abspath(file)) for file in files]  # noqa: PTH100 - resolve() follows links
-    try:
-        common = Path(os.path.commonpath([file.parent for file in plain]))
-    except ValueError:  # different drives on Windows
-        return [f"{index:06d}_{file.stem}" for index, file in enumerate(plain)]
-    names = [file.relative_to(common).with_suffix("").as_posix() for file in plain]
-    if len(set(names)) < len(names):  # an image in several pairs, or two that differ in their suffix only
-        return [f"{index:06d}_{Path(name).name}" for index, name in enumerate(names)]
-    return names
 
 
 def _from_frames(left: str, right: str | None = None) -> Pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from aanet.errors import ReadError
@@ -23,24 +23,38 @@ def read_table(path: Path, optional: Sequence[str] | None = None) -> list[dict[s
         optional: Other columns that the file may have; None ignores all others.
     """
     text = read_bytes(path, "a CSV file of pairs", _LIMIT).decode("utf-8-sig", "replace")
-    reader = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
-    try:
-        columns = [column.strip() for column in reader.fieldnames or ()]
-        known = {*NEEDED, *(columns if optional is None else optional)}
-        if not set(NEEDED) <= set(columns) <= known or len(set(columns)) < len(columns):
-            may = f" and may name {' and '.join(optional)}" if optional else ""
-            got = repr(", ".join(columns)[:100])
-            raise ReadError(f"The first line of {path} must name the columns left and right{may}; got {got}.")
-        reader.fieldnames = columns
-        rows = [_row(path, reader.line_num, row, (*NEEDED, *(optional or ()))) for row in reader]
-    except csv.Error as error:
-        raise ReadError(f"{path} is not a CSV file: {error} in line {reader.line_num}.") from error
+    rows = list(iterate_table(io.StringIO(text, newline=""), str(path), optional))
     if not rows:
         raise ReadError(f"{path} lists no pairs.")
     return rows
 
 
-def _row(path: Path, line: int, row: dict[str, str | None], columns: Sequence[str]) -> dict[str, str]:
+def iterate_table(
+    lines: Iterable[str], path: str, optional: Sequence[str] | None = None
+) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file of any length; the arguments are those of `read_table`."""
+    reader = csv.DictReader(lines, skipinitialspace=True)
+    try:
+        columns = [column.strip() for column in reader.fieldnames or ()]
+        require_columns(columns, path, optional)
+        reader.fieldnames = columns
+        for row in reader:
+            yield checked_row(path, reader.line_num, row, (*NEEDED, *(optional or ())))
+    except csv.Error as error:
+        raise ReadError(f"{path} is not a CSV file: {error} in line {reader.line_num}.") from error
+
+
+def require_columns(columns: Sequence[str], path: str, optional: Sequence[str] | None = None) -> None:
+    """Refuse a table without the columns left and right, or with unknown ones."""
+    known = {*NEEDED, *(columns if optional is None else optional)}
+    if not set(NEEDED) <= set(columns) <= known or len(set(columns)) < len(columns):
+        may = f" and may name {' and '.join(optional)}" if optional else ""
+        got = repr(", ".join(columns)[:100])
+        raise ReadError(f"The first line of {path} must name the columns left and right{may}; got {got}.")
+
+
+def checked_row(path: str, line: int, row: dict[str, str | None], columns: Sequence[str]) -> dict[str, str]:
+    """The cells of a row that name files; empty ones are left out."""
     cells = {column: (row.get(column) or "").strip() for column in columns}
     found = {column: cell for column, cell in cells.items() if cell}
     for column, cell in found.items():

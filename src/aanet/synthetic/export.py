@@ -20,20 +20,25 @@ def sequence_and_frame(index: int) -> str:
     return f"{chr(ord('A') + letter)}/{sequence:04d}/{{side}}/{FIRST_FRAME + frame:04d}"
 
 
+def pair_files(index: int) -> list[str]:
+    """The files of pair `index` below `root`, in the order in which `write_pair` writes them."""
+    location = sequence_and_frame(index)
+    return [
+        f"FlyingThings3D/{kind}/TRAIN/{location.format(side=side)}{suffix}"
+        for side in ("right", "left")
+        for kind, suffix in (("disparity", ".pfm"), ("frames_finalpass", ".png"))
+    ]
+
+
 def write_pair(world: SyntheticWorld, index: int, root: Path) -> None:
     """Render pair `index` and write both images and both disparity maps under `root/FlyingThings3D`.
 
     The left image is the last, because datasets find pairs by it: an interruption leaves no incomplete pair.
     """
-    sample = world[index]
-    location = sequence_and_frame(index)
-    frames, disparities = (
-        root / "FlyingThings3D" / name / "TRAIN" for name in ("frames_finalpass", "disparity")
-    )
-    for side, image, disparity in (
-        ("right", sample.right, sample.right_disparity),
-        ("left", sample.left, sample.disparity),
-    ):
-        if disparity is not None:
-            write_pfm(disparities / f"{location.format(side=side)}.pfm", disparity)
-        write_image(frames / f"{location.format(side=side)}.png", image)
+    sample, files = world[index], [root / name for name in pair_files(index)]
+    maps = (sample.right_disparity, sample.disparity)
+    assert maps[0] is not None and maps[1] is not None  # noqa: PT018 - the world knows both
+    write_pfm(files[0], maps[0])
+    write_image(files[1], sample.right)
+    write_pfm(files[2], maps[1])
+    write_image(files[3], sample.left)
