@@ -39,12 +39,18 @@ def make_fabric(recipe: Recipe) -> Fabric:
     warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     # The heads of coarser predictions get no gradient when only the finest prediction has a loss.
     has_unused = any(stage.loss == "finest" for stage in recipe.stage)
-    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    hosts = int(os.environ.get("GROUP_WORLD_SIZE", world // local))
+    if local * hosts != world:
+        raise UnsupportedError(
+            f"Every host must start the same number of processes; this one starts {local}, and {hosts} hosts "
+            f"start {world}."
+        )
     return Fabric(
         accelerator=run.accelerator,
         strategy=DDPStrategy(find_unused_parameters=has_unused),
         devices=local,
-        num_nodes=int(os.environ["WORLD_SIZE"]) // local,
+        num_nodes=hosts,
         precision=run.precision,
     )
 
