@@ -86,7 +86,9 @@ class Stepper:
         read = [next(self.batches) for _ in range(self.accumulate)]
         error = next((each for each in read if isinstance(each, AanetError)), None)
         if not self._everywhere(torch.tensor(error is None, device=self.fabric.device)):
-            raise error or InputError("Another process of the run cannot read a pair; its message says which.")
+            raise error or InputError(
+                "Another process of the run cannot read a pair; its message says which."
+            )
         return [each for each in read if isinstance(each, StereoBatch)]
 
     def _inputs(self, batch: StereoBatch) -> list[Tensor]:
