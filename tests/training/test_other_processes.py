@@ -28,7 +28,7 @@ frozen_batch_norm = true
 CHANGE, END = 3, 8
 
 
-def train(processes: int, recipe: Path, folder: Path, stop: int, output: Path) -> tuple[list[set[str]], str]:
+def train(processes: int, recipe: Path, folder: Path, stop: int, output: Path) -> tuple[list[list[str]], str]:
     """Start or continue a run; returns the pairs of each step over all processes, and what was printed."""
     output.mkdir()
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
@@ -43,9 +43,9 @@ def train(processes: int, recipe: Path, folder: Path, stop: int, output: Path) -
     )
     parts = [json.loads(path.read_text()) for path in sorted(output.glob("rank*.json"))]
     assert len(parts) == processes
-    steps = [[name for part in step for name in part] for step in zip(*parts, strict=True)]
-    assert all(len(step) == len(set(step)) == 2 for step in steps)
-    return [set(step) for step in steps], ended.stdout
+    # A batch that reaches into the next epoch may have one pair twice, once of each.
+    steps = [sorted(name for part in step for name in part) for step in zip(*parts, strict=True)]
+    return steps, ended.stdout
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_pairs_go_on_where_the_other_processes_stopped(
     first, said = train(before, recipe, tmp_path / "run", CHANGE, tmp_path / "first")
     assert "the run starts" in said
     rest, said = train(after, recipe, tmp_path / "run", END, tmp_path / "rest")
-    assert [*first, *rest] == [set(step) for step in expected]
+    assert [*first, *rest] == [sorted(step) for step in expected]
     assert where_exactness_ends(before, after) in said
     continued, _ = trained_pairs.train(recipe, tmp_path / "run", END)
     for name, value in continued.network.state_dict().items():

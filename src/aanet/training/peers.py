@@ -25,7 +25,7 @@ from aanet.errors import AanetError, UnsupportedError
 # Long, because the first process may be validating; torchrun ends those who wait for one that has died.
 PATIENCE = timedelta(days=1)
 FAREWELL = timedelta(seconds=30)
-VISIBLE_SECONDS = 10.0  # a file that one host has written must be seen by the others within this time
+VISIBLE_SECONDS = 5.0  # a file that one host has written must be seen by the others within this time
 MAX_MESSAGE = 600  # characters of another process's error
 
 
