@@ -67,7 +67,7 @@ def start(host: NetworkHost, first: NetworkHost, recipe: Path, folder: Path) -> 
         *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{first.address}:{PORT}", "--rdzv-id", "test"),
         *("--rdzv-conf", f"is_host={int(host is first)}", "--local-addr", host.address),
     ]
-    options = ["--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "3", *meeting]
+    options = ["--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "5", *meeting]
     return host.start([*TORCHRUN, *options, *train(recipe, folder)], ENVIRONMENT)
 
 
@@ -117,13 +117,12 @@ def wait_for_step(folder: Path, step: int, *processes: subprocess.Popen[str]) ->
         time.sleep(0.02)
 
 
-def trainer_of(rank: int, *torchruns: subprocess.Popen[str]) -> tuple[psutil.Process, int]:
-    """The training process of a rank, and how many times torchrun had started it again."""
+def trainer_of(rank: int, *torchruns: subprocess.Popen[str]) -> psutil.Process:
+    """The training process of a rank."""
     for torchrun in torchruns:
         for process in psutil.Process(torchrun.pid).children():
-            environment = process.environ()
-            if environment.get("RANK") == str(rank):
-                return process, int(environment["TORCHELASTIC_RESTART_COUNT"])
+            if process.environ().get("RANK") == str(rank):
+                return process
     raise AssertionError(f"no process has rank {rank}")
 
 
@@ -137,12 +136,14 @@ def test_two_hosts_have_the_losses_of_one_and_outlive_their_processes(
     assert_same(two, one)
 
     torchruns = start(first, first, recipe, killed), start(second, first, recipe, killed)
-    step = 0
-    for rank in (0, 1):  # the one that writes the checkpoints, and one that does not
+    step, ended = 0, set()
+    # The process that writes the checkpoints, one that does not, and one that is asked to stop.
+    for rank, number in ((0, signal.SIGKILL), (1, signal.SIGKILL), (1, signal.SIGTERM)):
         step = wait_for_step(killed, step + 3, *torchruns)
-        process, restarts = trainer_of(rank, *torchruns)
-        assert restarts == rank
-        process.send_signal(signal.SIGKILL)
+        process = trainer_of(rank, *torchruns)
+        assert process.pid not in ended
+        process.send_signal(number)
+        ended.add(process.pid)
         assert step < STEPS - 10
     finish(*torchruns)
     assert_same(killed, one)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from aanet.training.recipe import Recipe
     from aanet.training.trainer import Trainer
 
-# Of a process that has stopped for another one: torchrun starts processes again that fail, and only those.
-STOPPED_BY_ANOTHER = 75
+# Of a process that torchrun has started and that stopped before the end; 0 would mean a complete run.
+STOPPED = 75
 
 
 def train(
@@ -105,8 +105,8 @@ def train(
         _print_dry_run(trainer, as_json)
         return
     trainer.run()
-    if trainer.stopped_by_another:
-        raise typer.Exit(STOPPED_BY_ANOTHER)
+    if trainer.stopping and peers.launched:
+        raise typer.Exit(STOPPED)
 
 
 def _load(recipe: Path, overrides: list[str] | None) -> Recipe:

@@ -46,8 +46,9 @@ class Message:
 class Peers:
     """All processes of a run, this one included; torch is imported only if there are others."""
 
-    def __init__(self, rank: int = 0, count: int = 1, hosts: int = 1) -> None:
-        self.rank, self.count, self.hosts = rank, count, hosts
+    def __init__(self, rank: int = 0, count: int = 1, hosts: int = 1, launched: bool = False) -> None:
+        """`launched` tells whether torchrun has started this process, and starts it again if it fails."""
+        self.rank, self.count, self.hosts, self.launched = rank, count, hosts, launched
         self._rounds = 0
         self._store: Any = None
 
@@ -58,7 +59,7 @@ class Peers:
             int(os.environ.get(name, default))
             for name, default in (("RANK", "0"), ("WORLD_SIZE", "1"), ("GROUP_WORLD_SIZE", "1"))
         )
-        return cls(rank, count, hosts) if "LOCAL_WORLD_SIZE" in os.environ else cls()
+        return cls(rank, count, hosts, launched=True) if "LOCAL_WORLD_SIZE" in os.environ else cls()
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:

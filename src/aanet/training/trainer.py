@@ -80,7 +80,6 @@ class Trainer:
         self.optimizer_state: dict[str, Any] | None = None  # from a checkpoint, until its stage is set up
         self.told_to_stop = False  # by a signal to this process
         self.stopping = False  # all processes, after the same step
-        self.stopped_by_another = False  # which was told to
 
     def resume(self, folder: Path, or_start: bool = False) -> None:
         """Continue from the newest undamaged checkpoint in a run's folder.
@@ -278,7 +277,6 @@ class Trainer:
             seconds, asked = self.fabric.all_reduce(values, reduce_op="sum").tolist()
         # Not by the handler of the signal, which may come when this process alone is about to take a step.
         self.stopping = asked > 0
-        self.stopped_by_another = self.stopping and not self.told_to_stop
         return seconds
 
     def _report(self, stage: StageSpec, result: StepResult, averages: Averages) -> Averages:
