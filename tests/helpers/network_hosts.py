@@ -47,7 +47,9 @@ class NetworkHost:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         for each in self.started:
-            each.communicate()
+            each.wait()
+            if each.stdout is not None:
+                each.stdout.close()
         self.started.clear()
 
 

@@ -25,6 +25,7 @@ from aanet.errors import AanetError, UnsupportedError
 # Long, because the first process may be validating; torchrun ends those who wait for one that has died.
 PATIENCE = timedelta(days=1)
 FAREWELL = timedelta(seconds=30)
+POLL_SECONDS = 0.05
 VISIBLE_SECONDS = 5.0  # a file that one host has written must be seen by the others within this time
 MAX_MESSAGE = 600  # characters of another process's error
 
@@ -123,17 +124,42 @@ class Peers:
             return [Message(0, socket.gethostname(), text)]
         self._rounds += 1
         try:
-            return self._ask(f"aanet/{self._rounds}", text, PATIENCE)
+            return self._ask(str(self._rounds), text, PATIENCE)
         except RuntimeError as error:  # all of torch's errors about connections and timeouts
             raise UnsupportedError(
                 "The other processes of this run have ended or cannot be reached; their own messages say why."
             ) from error
 
+    def _meet(self) -> Any:
+        """Return a store without what processes wrote before a restart, which torchrun's may keep.
+
+        Its prefix is a name that the first process makes up. The others take it from a list in which they find the
+        name that they have made up themselves, so it was written by a process of this start.
+        """
+        from torch.distributed import PrefixStore
+        from torch.distributed.rendezvous import rendezvous
+
+        store, *_ = next(rendezvous("env://"))
+        own = secrets.token_hex(8)
+        hello = [f"aanet/hello/{rank}" for rank in range(self.count)]
+        store.set(hello[self.rank], own)
+        if self.rank == 0:
+            store.wait(hello, PATIENCE)
+            ready = [f"aanet/{own}/ready/{rank}" for rank in range(1, self.count)]
+            while not store.check(ready):
+                store.set("aanet/welcome", json.dumps([store.get(key).decode() for key in hello]))
+                time.sleep(POLL_SECONDS)
+            return PrefixStore(f"aanet/{own}", store)
+        names: list[str] = []
+        while len(names) != self.count or names[self.rank] != own:
+            time.sleep(POLL_SECONDS)
+            names = json.loads(store.get("aanet/welcome"))
+        store.set(f"aanet/{names[0]}/ready/{self.rank}", "")
+        return PrefixStore(f"aanet/{names[0]}", store)
+
     def _ask(self, key: str, text: str, patience: timedelta) -> list[Message]:
         if self._store is None:
-            from torch.distributed.rendezvous import rendezvous
-
-            self._store, *_ = next(rendezvous("env://"))
+            self._store = self._meet()
         self._store.set(f"{key}/{self.rank}", json.dumps({"host": socket.gethostname(), "text": text}))
         keys = [f"{key}/{rank}" for rank in range(self.count)]
         self._store.wait(keys, patience)
@@ -146,7 +172,7 @@ class Peers:
         # torchrun ends the other processes of a host as soon as one has ended, which would hide why they do.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         with contextlib.suppress(RuntimeError):
-            self._ask("aanet/end", "", FAREWELL)
+            self._ask("end", "", FAREWELL)
 
 
 def _words(error: Exception) -> str:
