@@ -70,11 +70,12 @@ def run_both(*commands: list[str]) -> list[tuple[int, str]]:
     ("options", "program", "sentence"),
     [
         (["--set", "seed=1"], AANET, "must have the same recipe and --set options"),
+        (["--auto-resume"], AANET, "must have the same options"),
         (["--output", "{elsewhere}"], AANET, "{elsewhere} is not shared"),
         (["--set", "run.wokers=1"], AANET, "did you mean 'workers'"),
         ([], [sys.executable, "-c", OTHER_VERSION], "must have the same version of aanet"),
     ],
-    ids=["recipes", "folders", "mistake", "versions"],
+    ids=["recipes", "options", "folders", "mistake", "versions"],
 )
 def test_hosts_that_differ_are_refused_in_both(
     options: list[str], program: list[str], sentence: str, recipe: Path, tmp_path: Path

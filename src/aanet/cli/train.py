@@ -79,12 +79,12 @@ def train(
 
     from aanet.training.peers import Peers
 
-    if as_json and not dry_run:
-        raise InputError("--json prints the result of a dry run; add --dry-run.")
-    if resume and auto_resume:
-        raise InputError("--resume and --auto-resume exclude each other.")
     peers = Peers.from_environment()
     with peers.together():
+        if as_json and not dry_run:
+            raise InputError("--json prints the result of a dry run; add --dry-run.")
+        if resume and auto_resume:
+            raise InputError("--resume and --auto-resume exclude each other.")
         loaded = _load(recipe, overrides)
 
     from rich.console import Console
@@ -92,7 +92,8 @@ def train(
     from aanet.training.trainer import Trainer
 
     folder = output or Path("runs") / recipe.stem
-    _compare(loaded, peers)
+    flags = {"--resume": resume, "--auto-resume": auto_resume, "--dry-run": dry_run}
+    _compare(loaded, [name for name, given in flags.items() if given], peers)
     if not dry_run:
         peers.require_shared(folder)
         with peers.together():
@@ -121,14 +122,16 @@ def _load(recipe: Path, overrides: list[str] | None) -> Recipe:
     return loaded
 
 
-def _compare(recipe: Recipe, peers: Peers) -> None:
+def _compare(recipe: Recipe, flags: list[str], peers: Peers) -> None:
     """Raise an error if the processes of the run would not do the same."""
     import torch
 
     from aanet.version import __version__
 
-    versions = {"version of aanet": __version__, "version of torch": torch.__version__}
-    peers.compare({**versions, "recipe and --set options (by their digest)": recipe.digest()})
+    facts = {"version of aanet": __version__, "version of torch": torch.__version__}
+    facts["recipe and --set options (by their digest)"] = recipe.digest()
+    facts["options"] = " ".join(flags) or "none"
+    peers.compare(facts)
 
 
 def _refuse_another_run(folder: Path, allowed: bool) -> None:

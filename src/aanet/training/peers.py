@@ -133,8 +133,8 @@ class Peers:
     def _meet(self) -> Any:
         """Return a store without what processes wrote before a restart, which torchrun's may keep.
 
-        Its prefix is a name that the first process makes up. The others take it from a list in which they find the
-        name that they have made up themselves, so it was written by a process of this start.
+        Its prefix is a name that the first process makes up. The others take it from a list in which they
+        find the name that they have made up themselves, so it was written by a process of this start.
         """
         from torch.distributed import PrefixStore
         from torch.distributed.rendezvous import rendezvous
