@@ -165,6 +165,9 @@ def test_a_command_that_is_repeated_starts_and_continues_a_run(recipe: Path, tmp
     finished = invoke(*command, "--set", "stage.1.steps=4")  # harmless
     assert "  step " not in finished
     assert "wrote" in finished
+    absent = ("train", recipe, "--output", tmp_path / "absent", "--auto-resume", "--dry-run", "--json")
+    assert json.loads(invoke(*absent))["stages"][0]["steps"] == 3
+    assert not (tmp_path / "absent").exists()
     with pytest.raises(AanetError, match="exclude each other"):
         invoke(*command, "--resume")
 

@@ -98,7 +98,8 @@ def train(
         peers.require_shared(folder)
         with peers.together():
             _refuse_another_run(folder, resume or auto_resume or peers.rank > 0)
-    trainer = Trainer(loaded, None if dry_run else folder, Console(), peers)
+    # The result of a dry run is all that it prints to stdout.
+    trainer = Trainer(loaded, None if dry_run else folder, Console(stderr=dry_run), peers)
     if resume or auto_resume:
         with peers.together():
             trainer.resume(folder, or_start=auto_resume)
