@@ -118,6 +118,12 @@ class Peers:
             if self.rank == 0:
                 mark.unlink(missing_ok=True)
 
+    def store(self) -> Any:
+        """Return a key-value store of torch that only the processes of this start have written to."""
+        if self._store is None:
+            self._store = self._meet()
+        return self._store
+
     def _exchange(self, text: str) -> list[Message]:
         """Return what all processes say, by rank."""
         if self.count == 1:
@@ -131,10 +137,10 @@ class Peers:
             ) from error
 
     def _meet(self) -> Any:
-        """Return a store without what processes wrote before a restart, which torchrun's may keep.
+        """Find the other processes by torchrun's store, which may keep what was written before a restart.
 
-        Its prefix is a name that the first process makes up. The others take it from a list in which they
-        find the name that they have made up themselves, so it was written by a process of this start.
+        The prefix of all keys is a name that the first process makes up. The others take it from a list in
+        which they find the name that they have made up themselves: a process of this start has written it.
         """
         from torch.distributed import PrefixStore
         from torch.distributed.rendezvous import rendezvous
@@ -158,12 +164,11 @@ class Peers:
         return PrefixStore(f"aanet/{names[0]}", store)
 
     def _ask(self, key: str, text: str, patience: timedelta) -> list[Message]:
-        if self._store is None:
-            self._store = self._meet()
-        self._store.set(f"{key}/{self.rank}", json.dumps({"host": socket.gethostname(), "text": text}))
+        store = self.store()
+        store.set(f"{key}/{self.rank}", json.dumps({"host": socket.gethostname(), "text": text}))
         keys = [f"{key}/{rank}" for rank in range(self.count)]
-        self._store.wait(keys, patience)
-        return [Message(rank, **json.loads(self._store.get(each))) for rank, each in enumerate(keys)]
+        store.wait(keys, patience)
+        return [Message(rank, **json.loads(store.get(each))) for rank, each in enumerate(keys)]
 
     def _leave(self) -> None:
         """Wait until all processes know of an error, then let each of them end by itself."""

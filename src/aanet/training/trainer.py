@@ -56,7 +56,7 @@ class Trainer:
         self.peers = peers or Peers.from_environment()
         with self.peers.together():
             self.fabric = environment.make_fabric(recipe)
-        self.fabric.launch()
+        environment.launch(self.fabric, self.peers)
         self.folder = folder if self.fabric.is_global_zero else None
         quiet = Console(quiet=True)
         self.reporter = Reporter(self.folder, console if self.fabric.is_global_zero else quiet)
