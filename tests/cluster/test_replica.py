@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,6 @@ from aanet.errors import AanetError
 from aanet.web import child
 from aanet.web.errors import ServiceError
 from aanet.web.matching import Matched, MatchRequest
-from aanet.web.settings import Settings
 from aanet.web.uploads import read_pair
 from helpers import fake_matcher
 from helpers.fake_matcher import FAULT, FINE, SLEEP, pair
@@ -119,12 +119,14 @@ def test_replicas_that_do_not_start_are_one_sentence(
 
 
 @pytest.fixture
-def fake_replica(monkeypatch: pytest.MonkeyPatch) -> Replica:
+def fake_replica(monkeypatch: pytest.MonkeyPatch) -> Iterator[Replica]:
     for name in ("OMP_NUM_THREADS", "OPENCV_FOR_THREADS_NUM", "OPENCV_IO_MAX_IMAGE_PIXELS"):
-        monkeypatch.setenv(name, "1")  # restored afterwards
+        monkeypatch.setenv(name, "1000000")  # restored afterwards
     monkeypatch.setattr(child, "child_command", None)
     fake_matcher.use()
-    return Replica("fake", "fake", Settings(max_pixels=1_000_000), 1)
+    opened = Replica("fake", "fake", 1_000_000, 1)
+    yield opened
+    opened._model.matching.close()
 
 
 def children() -> list[int]:
@@ -154,6 +156,5 @@ def test_a_replica_stops_a_canceled_match_and_goes_on(fake_replica: Replica) -> 
         assert crashed.error is not None
         assert crashed.error["code"] == "matcher_failed"
         assert (await ask(FINE)).matched is not None
-        fake_replica._model.matching.close()
 
     asyncio.run(scenario())

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import psutil
@@ -162,6 +163,40 @@ def test_a_front_that_dies_comes_back(server: Server) -> None:
 
     wait_until(is_back)
     assert server.match(PAIR).status_code == 200
+
+
+CONFIGURATION = """
+applications:
+  - name: stereo
+    route_prefix: /
+    import_path: aanet.cluster.service:app
+    args: {model: sgbm, max_replicas: 2}
+    deployments:
+      - name: matcher-sgbm
+        autoscaling_config: {max_replicas: 2, target_ongoing_requests: 1, upscale_delay_s: 1, look_back_period_s: 2}
+"""
+
+
+def test_replicas_are_added_under_load(tmp_path: Path) -> None:
+    require_ray()
+    (tmp_path / "serve.yaml").write_text(CONFIGURATION)
+    server = start_server("--config", str(tmp_path / "serve.yaml"), command=COMMAND)
+    try:
+        assert len(replicas(server)) == 1
+        with ThreadPoolExecutor(4) as clients:
+            end = time.monotonic() + PATIENCE
+
+            def keep_asking() -> set[int]:
+                statuses = set()
+                while len(replicas(server)) < 2 and time.monotonic() < end:
+                    statuses.add(server.match(PAIR, scale=2).status_code)
+                return statuses
+
+            asked = [clients.submit(keep_asking) for _ in range(4)]
+            assert set().union(*(each.result() for each in asked)) == {200}
+        assert len(replicas(server)) == 2
+    finally:
+        server.stop()
 
 
 def test_foreign_hosts_and_pages_are_refused(server: Server) -> None:

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psutil
@@ -50,9 +51,13 @@ def replicas(server: Server) -> list[psutil.Process]:
 
 
 def main() -> None:
-    """Run `serve run` until SIGTERM comes; `--max-upload-mb 2` becomes its word `max_upload_mb=2`."""
+    """Run `serve run` until SIGTERM comes; `--max-upload-mb 2` becomes its word `max_upload_mb=2`.
+
+    `--config FILE` names a configuration file of Ray Serve instead.
+    """
     options = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
     port = int(options.pop("--port")) or free_port()
+    what = options.pop("--config", "aanet.cluster.service:app")
     words = [f"{name[2:].replace('-', '_')}={value}" for name, value in options.items()]
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
@@ -73,7 +78,9 @@ def main() -> None:
         )
         serve.start(http_options={"host": "127.0.0.1", "port": port})
         with contextlib.redirect_stdout(sys.stderr):
-            cli.main(["run", "--non-blocking", "aanet.cluster.service:app", *words], standalone_mode=False)
+            cli.main(["run", "--non-blocking", what, *words], standalone_mode=False)
+        while any(each.status != "RUNNING" for each in serve.status().applications.values()):
+            time.sleep(0.1)
         print(f"Web page: http://127.0.0.1:{port}/", flush=True)
         signal.sigwait({signal.SIGTERM})
     finally:

@@ -13,7 +13,6 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -48,11 +47,11 @@ class Outcome(NamedTuple):
 class Replica:
     """One matcher, which matches one pair at a time."""
 
-    def __init__(self, name: str, source: str, settings: Settings, threads: int) -> None:
+    def __init__(self, name: str, source: str, max_pixels: int, threads: int) -> None:
         # For the child process; OpenCV does not read the first one.
         os.environ.update(OMP_NUM_THREADS=str(threads), OPENCV_FOR_THREADS_NUM=str(threads))
-        os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(settings.max_pixels))
-        self._start = partial(ServedModel, name, source, replace(settings, queue=0))
+        os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(max_pixels))
+        self._start = partial(ServedModel, name, source, Settings(max_pixels=max_pixels))
         self._model = self._start()
         self._model.open()
 
@@ -69,6 +68,7 @@ class Replica:
             return await asyncio.get_running_loop().run_in_executor(model.worker.threads, work)
         except asyncio.CancelledError:  # its time was up before that which was left when it was sent
             self._model = self._start()
+            self._model.worker.threads.submit(self._model.open_again)  # before the next request comes
             model.matching.close()
             raise
 

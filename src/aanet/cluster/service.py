@@ -71,12 +71,13 @@ def build(**arguments: Any) -> Application:
             graceful_shutdown_timeout_s=settings.timeout + _EXTRA_SECONDS,
             ray_actor_options={"num_cpus": parsed.threads},
             **parsed.scaling(),
-        )(Replica).bind(name, source, Settings(max_pixels=settings.max_pixels), parsed.threads)
+        )(Replica).bind(name, source, settings.max_pixels, parsed.threads)
         for name, source in named_models(settings.models).items()
     ]
     front = serve.deployment(
         name="front",
         max_ongoing_requests=MAX_CONNECTIONS,
+        max_queued_requests=MAX_CONNECTIONS,  # in each proxy, for example while the front is started again
         graceful_shutdown_timeout_s=settings.timeout + _EXTRA_SECONDS,
         ray_actor_options={"num_cpus": 0},  # it waits most of the time
     )

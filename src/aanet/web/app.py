@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import Depends, FastAPI
 from starlette.datastructures import QueryParams
 from starlette.types import Scope
@@ -42,6 +44,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # strangers must not fill the log
     app.state.service = service = Service(settings, live, start)
     guard = [Depends(require_token)] if settings.token else []
     refusals = documentation.problems(401) if settings.token else {}

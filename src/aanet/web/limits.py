@@ -100,7 +100,7 @@ class Gate:
         if self._local and _split(f"//{host}").hostname not in _LOCAL_HOSTS:  # against DNS rebinding
             message = "This server accepts requests only under the names of this machine, such as 127.0.0.1."
             raise ServiceError(400, "wrong_host", message)
-        if self._local_clients and not _is_loopback(scope["client"]):
+        if self._local_clients and not _is_loopback(scope.get("client")):
             message = "This server has no token and therefore accepts requests from its own machine only."
             raise ServiceError(403, "foreign_client", message)
         # Forms on the pages of other sites can be sent anywhere.

@@ -56,13 +56,14 @@ class ServedModel:
         finally:
             if not self.matching.is_open:  # before the next request comes
                 self.restarts += 1
-                self.worker.threads.submit(self._open_again)
+                self.worker.threads.submit(self.open_again)
         self._update_speed(matched, time.perf_counter() - start)
         milliseconds = [1000 * span for span in (start - submitted, *matched.spans)]
         timing = ", ".join(f"{n};dur={span:.1f}" for n, span in zip(_SPANS, milliseconds, strict=True))
         return matched._replace(headers={**matched.headers, "Server-Timing": timing})
 
-    def _open_again(self) -> None:
+    def open_again(self) -> None:
+        """Open the matcher after a failure; errors are only logged."""
         with contextlib.suppress(ServiceError):  # the server is stopping
             try:
                 self.open()
