@@ -173,7 +173,11 @@ applications:
     args: {model: sgbm, max_replicas: 2}
     deployments:
       - name: matcher-sgbm
-        autoscaling_config: {max_replicas: 2, target_ongoing_requests: 1, upscale_delay_s: 1, look_back_period_s: 2}
+        autoscaling_config:
+          max_replicas: 2
+          target_ongoing_requests: 1
+          upscale_delay_s: 1
+          look_back_period_s: 2
 """
 
 
