@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, MissingExtraError
 from aanet.web.settings import Settings
 
 pytest.importorskip("ray.serve", reason="Ray is not installed (extra cluster)")
@@ -76,6 +76,12 @@ def test_a_mistake_is_one_sentence(arguments: dict[str, Any], sentence: str) -> 
         with pytest.raises(AanetError, match=sentence) as refusal:
             function()
         assert "\n" not in str(refusal.value)
+
+
+def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aanet.web.protocol", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'aanet\[web\]'"):
+        build(model="sgbm")
 
 
 @pytest.mark.slow

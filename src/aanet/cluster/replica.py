@@ -53,12 +53,11 @@ class Replica:
         os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(max_pixels))
         self._start = partial(ServedModel, name, source, Settings(max_pixels=max_pixels))
         self._model = self._start()
-        self._model.open()
+        self._facts = self._model.matching.open()
 
-    async def facts(self) -> tuple[Any, ...]:
-        """Return the `Facts` of the open matcher."""
-        assert self._model.facts is not None
-        return tuple(self._model.facts)
+    async def facts(self) -> Facts:
+        """Return what is known about the open matcher."""
+        return self._facts
 
     async def match(self, pair: UploadedPair, request: MatchRequest, seconds: float) -> Outcome:
         """Decode, match and encode a pair within some seconds; stops if the call is canceled."""
@@ -108,11 +107,13 @@ class Replicas:
         """See `Matching`; waits for the first replica."""
         if self._facts is None:
             try:
-                deadline = time.monotonic() + OPEN_SECONDS
-                self._facts = Facts(*self._call(lambda _: self._handle.facts.remote(), deadline))
+                facts: Facts = self._call(
+                    lambda _: self._handle.facts.remote(), time.monotonic() + OPEN_SECONDS
+                )
             except TimeoutError:
                 message = f"{self._name} had no replica within {OPEN_SECONDS:g} seconds."
                 raise AanetError(message) from None
+            self._facts = facts
         return self._facts
 
     def match(self, pair: UploadedPair, request: MatchRequest, deadline: float) -> Matched:

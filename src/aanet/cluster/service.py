@@ -19,9 +19,8 @@ from ray import serve
 
 from aanet.cluster.replica import Replica, Replicas, deployment_name
 from aanet.cluster.service_arguments import ServiceArguments
-from aanet.errors import AanetError, InputError
+from aanet.errors import AanetError, InputError, MissingExtraError
 from aanet.web.models import named_models
-from aanet.web.protocol import MAX_CONNECTIONS
 from aanet.web.settings import Settings
 
 if TYPE_CHECKING:
@@ -62,6 +61,11 @@ def build(**arguments: Any) -> Application:
     Raises:
         AanetError: If an argument is wrong or a model does not exist.
     """
+    try:
+        from aanet.web.protocol import MAX_CONNECTIONS
+    except ModuleNotFoundError as error:
+        message = f"The service needs the package {error.name}; install it with pip install 'aanet[web]'."
+        raise MissingExtraError(message) from None
     parsed = ServiceArguments.parse(arguments)
     settings = parsed.settings()
     matchers = [
