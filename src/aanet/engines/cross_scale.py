@@ -61,7 +61,7 @@ class CrossScaleMatcher:
 
     def volume(self, left: Image, right: Image) -> Volume:
         """Return the combined costs of the finest scale, [D, H, W] (eq. 17)."""
-        gray = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (left, right)]
+        gray = GrayPair(*(_as_uint8(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)) for image in (left, right)))
         finest, *coarse = (
             aggregated_costs(*pair, candidates) for pair, candidates in pyramid(gray, self.max_disparity)
         )
@@ -87,20 +87,21 @@ class GrayPair(NamedTuple):
     right: NDArray[np.uint8]
 
 
-def pyramid(gray: list[NDArray[np.generic]], max_disparity: int) -> Iterator[tuple[GrayPair, int]]:
+def pyramid(gray: GrayPair, max_disparity: int) -> Iterator[tuple[GrayPair, int]]:
     """Yield the pair and the number of its candidates at every scale, finest first; each half the size.
 
     Images are padded at the right and bottom, so that every coarse pixel is the mean of 2×2 finer ones.
     """
-    height, width = gray[0].shape
+    height, width = gray.left.shape
     multiple = 2 ** (SCALES - 1)
     border = (0, -height % multiple, 0, -width % multiple)
-    levels = [cv2.copyMakeBorder(image, *border, cv2.BORDER_REPLICATE) for image in gray]
+    pair = GrayPair(*(_as_uint8(cv2.copyMakeBorder(each, *border, cv2.BORDER_REPLICATE)) for each in gray))
     for _ in range(SCALES):
-        yield GrayPair(*(np.asarray(level, dtype=np.uint8) for level in levels)), max_disparity
-        if min(levels[0].shape) < 4 * _CENSUS_COLUMNS:
+        yield pair, max_disparity
+        if min(pair.left.shape) < 4 * _CENSUS_COLUMNS:
             return
-        levels = [cv2.resize(image, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA) for image in levels]
+        half = (pair.left.shape[1] // 2, pair.left.shape[0] // 2)
+        pair = GrayPair(*(_as_uint8(cv2.resize(each, half, interpolation=cv2.INTER_AREA)) for each in pair))
         max_disparity = -(-max_disparity // 2) + 1  # so that every finer candidate lies between two
 
 
@@ -108,7 +109,7 @@ def aggregated_costs(left: NDArray[np.uint8], right: NDArray[np.uint8], candidat
     """Return matching costs in 0 … 1, averaged within surfaces by a guided filter (eq. 11), [D, H, W]."""
     codes = census(left), census(right)
     slopes = [cv2.Sobel(image, cv2.CV_32F, 1, 0, scale=1 / 8) for image in (left, right)]
-    smooth = guided_filter(left.astype(np.float32) / 255)
+    smooth = guided_filter(left.astype(np.float32) / np.float32(255))
     volume = np.empty((candidates, *left.shape), dtype=np.float32)
 
     def fill(candidate: int) -> None:
@@ -141,7 +142,8 @@ def hamming(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> FloatMap:
     """Return the share of bits in which two maps of census codes differ, [H, W]."""
     words = (one ^ other).view(np.uint16).reshape(*one.shape, 4)
     bits = (2 * _CENSUS_ROWS + 1) * (2 * _CENSUS_COLUMNS + 1) - 1
-    return _BITS[words].sum(axis=-1, dtype=np.float32) / np.float32(bits)
+    share: FloatMap = _BITS[words].sum(axis=-1, dtype=np.float32) / np.float32(bits)
+    return share
 
 
 def guided_filter(guide: FloatMap) -> Callable[[FloatMap], FloatMap]:
@@ -162,7 +164,8 @@ def guided_filter(guide: FloatMap) -> Callable[[FloatMap], FloatMap]:
     def smooth(values: FloatMap) -> FloatMap:
         mean_values = mean(values)
         slope = (mean(guide * values) - mean_guide * mean_values) / variance
-        return mean(slope) * guide + mean(mean_values - slope * mean_guide)
+        smoothed: FloatMap = mean(slope) * guide + mean(mean_values - slope * mean_guide)
+        return smoothed
 
     return smooth
 
@@ -177,7 +180,8 @@ def best_candidate(volume: Volume) -> FloatMap:
     curvature = before - 2 * at + after
     inside = (best > 0) & (best < last) & (curvature > 1e-6)
     offset = np.where(inside, (before - after) / (2 * np.where(inside, curvature, 1)), 0)
-    return (best + offset).astype(np.float32)
+    refined: FloatMap = (best + offset).astype(np.float32)
+    return refined
 
 
 def seen_from_right(volume: Volume) -> Volume:
@@ -197,6 +201,11 @@ def for_each(action: Callable[[int], None], count: int) -> None:
     with ThreadPoolExecutor(cv2.getNumThreads()) as pool:
         for _ in pool.map(action, range(count)):
             pass
+
+
+def _as_uint8(image: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """Give an image of OpenCV, whose type is wider, its type."""
+    return np.asarray(image, dtype=np.uint8)
 
 
 def _at(volume: Volume, candidate: float, shape: tuple[int, ...]) -> FloatMap:
