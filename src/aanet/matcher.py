@@ -12,11 +12,11 @@ import cv2
 import numpy as np
 
 from aanet.engines.factory import open_engine
-from aanet.engines.semi_global import left_right_difference
 from aanet.errors import InputError
 from aanet.geometry.calibration import load_calibration
 from aanet.geometry.camera import StereoCamera
 from aanet.geometry.rectification import Calibration
+from aanet.inference.consistency import left_right_difference
 from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
