@@ -70,7 +70,8 @@ class StereoMatcher:
         Args:
             model: A network with bundled weights (by default "aanet_fast"), the name of bundled weights
                 ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network that
-                another program wrote (.onnx, .xml, .pb), a network in memory, or "sgbm".
+                another program wrote (.onnx, .xml, .pb), a network in memory, or a matcher without learning:
+                "sgbm" or "cross-scale".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
                 tests and benchmarks.
             engine: One of `aanet.engines.table.ENGINES`, such as "openvino"; by default the fastest

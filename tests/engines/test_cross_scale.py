@@ -5,7 +5,8 @@ import pytest
 
 from aanet.engines import cross_scale
 from aanet.engines.cross_scale import CrossScaleMatcher
-from aanet.errors import InputError
+from aanet.errors import InputError, UnsupportedError
+from aanet.matcher import StereoMatcher
 from aanet.typing import FloatMap, Image
 
 
@@ -132,3 +133,14 @@ def test_wrong_arguments_are_refused() -> None:
         CrossScaleMatcher(0)
     with pytest.raises(InputError, match="regularization must be 0 or a positive number; got -1"):
         CrossScaleMatcher(16, -1)
+
+
+def test_a_matcher_opens_it_by_name() -> None:
+    right = np.random.default_rng(6).integers(0, 256, (48, 96, 3), dtype=np.uint8)
+    matcher = StereoMatcher("cross-scale", max_disparity=24)
+    result = matcher(np.roll(right, 6, axis=1), right)
+    assert (result.model, matcher.spec.max_disparity) == ("cross-scale", 24)
+    assert "cross-scale aggregation" in result.engine
+    assert np.median(result.disparity[:, 12:]) == pytest.approx(6, abs=0.1)
+    with pytest.raises(UnsupportedError, match="cross-scale runs in OpenCV"):
+        StereoMatcher("cross-scale", engine="torch")

@@ -112,7 +112,7 @@ def test_a_misspelled_parameter_is_answered_with_the_closest_one(
 
 
 def test_a_server_is_not_started_with_a_model_that_has_no_weights() -> None:
-    with pytest.raises(UnsupportedError, match=r"PSMNet .* a weight file, .* or sgbm"):
+    with pytest.raises(UnsupportedError, match=r"PSMNet .* a weight file, .* sgbm or cross-scale"):
         Catalog(Settings(models=("sgbm", "psmnet")))
 
 

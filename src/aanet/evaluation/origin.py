@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import cv2
 
+from aanet.engines.classical import CLASSICAL
 from aanet.engines.factory import find_source
 from aanet.engines.foreign.spec import ForeignSpec
 from aanet.engines.processor import this_processor
@@ -77,9 +78,7 @@ class MatcherOrigin:
             threads: The number of threads that was requested.
         """
         engine = matcher.engine
-        foreign = getattr(
-            engine, "foreign", None
-        )  # its class would import OpenVINO
+        foreign = getattr(engine, "foreign", None)  # its class would import OpenVINO
         return cls(
             source=source,
             weights=digest_of(source),
@@ -186,7 +185,7 @@ def _count(words: Sequence[str]) -> str:
 
 def digest_of(source: str) -> str | None:
     """Return "sha256:" and the digest of the file that a model is opened from; None if it has none."""
-    if source == "sgbm":
+    if source in CLASSICAL:
         return None
     path = Path(source) if is_file_name(source) else find_source(source, None, None)
     if not isinstance(path, Path):

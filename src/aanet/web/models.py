@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from aanet.engines.classical import CLASSICAL
 from aanet.engines.factory import find_source, other_models
 from aanet.engines.foreign.files import is_foreign
 from aanet.errors import AanetError, InputError
@@ -135,7 +136,7 @@ def named_models(sources: tuple[str, ...]) -> dict[str, str]:
     if len(named) < len(sources):
         raise InputError(f"Two models have the same name: {', '.join(map(_public_name, sources))}.")
     for source in sources:
-        if source != "sgbm":
+        if source not in CLASSICAL:
             find_source(source, None, None, other_models())
     return named
 
