@@ -23,17 +23,14 @@ class NetworkHost:
 
     name: str
     address: str
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    log: Path  # a file, because processes that print more than a pipe holds would wait for a reader
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
-        """Start a command on this host; its output and errors go to one pipe."""
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", self.name, *command],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    def start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start a command on this host; its output and errors go to the log."""
+        words = ["ip", "netns", "exec", self.name, *command]
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(words, env=environment, stdout=log, stderr=subprocess.STDOUT)
         self.started.append(process)
         return process
 
@@ -48,19 +45,20 @@ class NetworkHost:
                 os.kill(process, signal.SIGKILL)
         for each in self.started:
             each.wait()
-            if each.stdout is not None:
-                each.stdout.close()
         self.started.clear()
 
 
 @contextlib.contextmanager
-def two_network_hosts() -> Iterator[tuple[NetworkHost, NetworkHost]]:
+def two_network_hosts(logs: Path) -> Iterator[tuple[NetworkHost, NetworkHost]]:
     """Two hosts that reach each other and nothing else; skips the test where they cannot be made."""
     if sys.platform != "linux" or shutil.which("ip") is None:
         pytest.skip("network namespaces need Linux with iproute2")
     if os.geteuid() != 0:
         pytest.skip("making network namespaces needs root")
-    hosts = tuple(NetworkHost(f"aanet-test-{os.getpid()}-{i}", f"10.213.77.{i}") for i in (1, 2))
+    names = [f"aanet-test-{os.getpid()}-{number}" for number in (1, 2)]
+    hosts = tuple(
+        NetworkHost(name, f"10.213.77.{number}", logs / f"{name}.log") for number, name in enumerate(names, 1)
+    )
     try:
         for host in hosts:
             made = _ip("netns", "add", host.name)

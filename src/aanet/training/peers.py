@@ -142,7 +142,7 @@ class Peers:
         The prefix of all keys is a name that the first process makes up. The others take it from a list in
         which they find the name that they have made up themselves: a process of this start has written it.
         """
-        from torch.distributed import PrefixStore
+        from torch.distributed.distributed_c10d import PrefixStore
         from torch.distributed.rendezvous import rendezvous
 
         store, *_ = next(rendezvous("env://"))

@@ -274,7 +274,9 @@ class Trainer:
         if self.fabric.world_size > 1:
             own = [seconds if self.fabric.is_global_zero else 0.0, asked]
             values = torch.tensor(own, dtype=torch.float64, device=self.fabric.device)
-            seconds, asked = self.fabric.all_reduce(values, reduce_op="sum").tolist()
+            total = self.fabric.all_reduce(values, reduce_op="sum")
+            assert isinstance(total, torch.Tensor)  # as what was given
+            seconds, asked = total.tolist()
         # Not by the handler of the signal, which may come when this process alone is about to take a step.
         self.stopping = asked > 0
         return seconds
