@@ -50,7 +50,7 @@ def _cross_scale(max_disparity: int) -> Callable[[Image, Image], Matched]:
 
 CLASSICAL: dict[str, ClassicalCard] = {
     "sgbm": ClassicalCard("SGBM", 150, _semi_global),
-    "cross-scale": ClassicalCard("cross-scale aggregation", 2000, _cross_scale),
+    "cross-scale": ClassicalCard("cross-scale aggregation", 2600, _cross_scale),
 }
 
 
