@@ -16,7 +16,7 @@ from aanet.engines.foreign import protobuf
 from aanet.engines.foreign.protobuf import bytes_field, number_field
 
 _NODE, _NAME, _OPERATION, _INPUT, _ATTRIBUTE = 1, 1, 2, 3, 5  # of a graph, and of a node
-_LARGEST_MULTIPLE = 64
+_LARGEST_MULTIPLE = 1024
 _INT32 = 3  # TensorFlow's number of the type
 _WHOLE_TYPES = {_INT32: np.dtype("<i4"), 9: np.dtype("<i8")}
 
