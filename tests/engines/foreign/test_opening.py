@@ -178,7 +178,10 @@ def test_hitnet_is_recognized_and_runs(hitnet: Path, folder: Path) -> None:
     assert matcher.spec.max_disparity == 128
     pair = motorcycle()
     result = matcher(pair.left, pair.right)
-    assert np.abs(result.disparity - pair.disparity)[pair.valid].mean() < 3.5
+    errors = np.abs(result.disparity - pair.disparity)[pair.valid]
+    assert errors.mean() < 0.9  # TensorFlow's own arithmetic gives the same
+    confident = np.argsort(-result.confidence[pair.valid])[: len(errors) // 2]
+    assert errors[confident].mean() < 0.5 * errors.mean()
     assert (folder / "cache" / "foreign").is_dir()
     unknown = inspect_file(hitnet, {})[1]
     assert unknown.spec is None  # it is almost as good with images in −1 … 1

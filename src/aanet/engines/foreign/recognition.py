@@ -218,6 +218,8 @@ def _with_size_rule(runner: Runner, spec: ForeignSpec, given: Table) -> ForeignS
 def _sample() -> _Sample:
     """Return the Motorcycle pair at half size."""
     pair = motorcycle()
+    assert pair.disparity is not None
+    assert pair.valid is not None
     size = (round(pair.left.shape[1] * _SCALE), round(pair.left.shape[0] * _SCALE))
     left, right = (
         cv2.resize(as_rgb_float(image), size, interpolation=cv2.INTER_AREA).transpose(2, 0, 1)
