@@ -1,7 +1,7 @@
 """Block matching as ONNX networks in all the conventions of foreign networks, with its twin in NumPy.
 
-Every network computes the same disparities if it is fed and read as its own spec says, and zeros if the images
-are not in the range that it expects.
+Every network computes the same disparities if it is fed and read as its own spec says, and zeros if the
+images are not in the range that it expects.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from scipy.ndimage import uniform_filter
 
+from aanet.engines.foreign.protobuf import bytes_field as _field
+from aanet.engines.foreign.protobuf import number_field as _number
 from aanet.engines.foreign.spec import ForeignSpec, ImageSpec, InputSpec, OutputSpec, SizeSpec
 
 RANGE, WINDOW = 12, 7
@@ -218,19 +220,3 @@ def _entry(key: str, value: bytes) -> bytes:
 
 def _text(number: int, value: str) -> bytes:
     return _field(number, value.encode())
-
-
-def _field(number: int, value: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-
-def _number(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])

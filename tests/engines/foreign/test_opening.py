@@ -1,4 +1,4 @@
-"""Foreign networks from the file to the result: the child process, the cache, the matcher and the commands."""
+"""Foreign networks from the file to the result: the child process, the cache, the matcher, the commands."""
 
 from __future__ import annotations
 
@@ -94,13 +94,14 @@ def test_inspect_says_what_is_open(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_what_kills_the_child_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = subprocess.run
+    real, path = subprocess.run, folder / "blocks.onnx"
 
-    def run_other(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
-        return real([command[0], "-c", program], **options)
+    def replace_child_by(program: str) -> None:
+        def run_other(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+            return real([command[0], "-c", program], **options)
 
-    monkeypatch.setattr(inspection.subprocess, "run", run_other)
-    path = folder / "blocks.onnx"
+        monkeypatch.setattr(inspection.subprocess, "run", run_other)
+
     for program, message in {
         "import os; os.abort()": "ended with SIGABRT",
         "print('hello')": "ended with exit code 0",
@@ -108,10 +109,11 @@ def test_what_kills_the_child_is_one_sentence(folder: Path, monkeypatch: pytest.
         'print(\'{"error": "It is wrong."}\')': "It is wrong",
         'print(\'{"digest": "other"}\')': "was changed while it was read",
     }.items():
+        replace_child_by(program)
         with pytest.raises(AanetError, match=message):
             inspect_file(path, None)
     monkeypatch.setattr(inspection, "SECONDS", 0.2)
-    program = "import time; time.sleep(60)"
+    replace_child_by("import time; time.sleep(60)")
     with pytest.raises(ReadError, match="could not be tried within"):
         inspect_file(path, None)
 

@@ -58,4 +58,8 @@ def _fits(known: Table, graph: Graph) -> bool:
 
 
 def _has_channels(shape: tuple[int | None, ...] | None, channels: int) -> bool:
-    return shape is None or (len(shape) == 4 and any(shape[axis] in (None, channels) for axis in (1, 3)))
+    """Whether a shape has these channels in either layout, or leaves them open."""
+    if shape is None:
+        return True
+    stated = [side for side in (shape[1], shape[3]) if side is not None] if len(shape) == 4 else [0]
+    return not stated or channels in stated

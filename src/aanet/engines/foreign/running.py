@@ -18,6 +18,7 @@ from openvino.frontend import FrontEndManager
 from aanet.engines.bf16_support import require_bf16
 from aanet.engines.foreign.files import TITLES, Facts, NetworkFile, check
 from aanet.engines.foreign.graph import Graph, Port
+from aanet.engines.foreign.tensorflow_graph import without_tiles
 from aanet.engines.openvino.engine import cpu_properties, threads_from_environment
 from aanet.engines.table import Options
 from aanet.errors import AanetError, ReadError, UnsupportedError
@@ -167,7 +168,7 @@ def _convert(file: NetworkFile, core: openvino.Core) -> openvino.Model:
     front_end = FrontEndManager().load_by_framework(_FRAMEWORKS[file.kind])
     with tempfile.TemporaryDirectory(prefix="aanet-") as folder:
         copy = Path(folder) / f"network{file.path.suffix.lower()}"
-        copy.write_bytes(file.content)
+        copy.write_bytes(file.content if file.kind == "onnx" else without_tiles(file.content))
         return front_end.convert(front_end.load(os.fspath(copy)))
 
 
