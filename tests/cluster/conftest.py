@@ -9,8 +9,8 @@ import pytest
 LONGEST = 100  # seconds of a test
 
 
-@pytest.fixture(autouse=True)
-def _ends_by_itself() -> Iterator[None]:
+@pytest.fixture
+def ends_by_itself() -> Iterator[None]:
     """Interrupt a test that waits for a cluster forever."""
 
     def stop(*_: Any) -> None:

@@ -18,6 +18,7 @@ from helpers.ray_runs import SGBM, put_pairs, run
 
 pytest.importorskip("ray", reason="Ray is not installed; it is in the extra cluster")
 pytestmark = [
+    pytest.mark.usefixtures("ends_by_itself"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

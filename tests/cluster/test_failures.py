@@ -25,6 +25,7 @@ from helpers.small_disk import SmallDisk
 
 pytest.importorskip("ray", reason="Ray is not installed; it is in the extra cluster")
 pytestmark = [
+    pytest.mark.usefixtures("ends_by_itself"),
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),

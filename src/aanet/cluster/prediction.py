@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from aanet.result import StereoResult
 
 
+_RETRIES = 5  # of a task whose worker died; a pair that kills every worker must not do so forever
+
+
 @dataclass(frozen=True)
 class Settings:
     """What every worker does with its pairs.
@@ -121,6 +124,7 @@ def matched_by(actor: type[PairMatcher], settings: Settings, dataset: Dataset, w
         batch_format="pyarrow",
         num_cpus=settings.threads,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers, initial_size=workers),
+        max_task_retries=_RETRIES,
     )
 
 
@@ -148,14 +152,14 @@ class PairMatcher:
         sizes: dict[int, int] = {}
         steps: Steps[int, tuple[AnyImage, AnyImage], StereoResult] = Steps(
             read=lambda index: _read(rows[index], index, sizes),
-            match=lambda _, images: self._work.match(images),
-            save=lambda index, result: self._work.save(_name(rows[index]), result),
+            match=lambda _, images: self._match(images),
+            save=lambda index, result: self._save(rows[index], index, result),
             skipped=lambda index: Done(_name(rows[index]), skipped=True),
             failed=lambda index, error: Done(_name(rows[index]), error=_sentence(error)),
         )
         with Pipeline(steps) as pipeline:
             outcomes = list(pipeline.outcomes(range(len(rows))))
-        described = [self._row(done, sizes.get(index)) for index, done in enumerate(outcomes)]
+        described = [self._row(done, index, sizes.get(index)) for index, done in enumerate(outcomes)]
         schema = _outcome_schema(() if self.settings.output is not None else self.settings.save)
         table = pa.Table.from_pylist(described, schema)
         kept = [name for name in pairs.column_names if name not in table.column_names]
@@ -163,12 +167,24 @@ class PairMatcher:
             table = table.append_column(pairs.schema.field(name), pairs.column(name))
         return table
 
-    def _row(self, done: Done, size: int | None) -> dict[str, Any]:
+    def _match(self, images: tuple[AnyImage, AnyImage]) -> StereoResult:
+        try:
+            return self._work.match(images)
+        except MemoryError as error:  # a pair that is too large must not end the run
+            raise UnsupportedError("There is not enough free memory for this pair; try tiles.") from error
+
+    def _save(self, row: dict[str, Any], index: int, result: StereoResult) -> Done:
+        if self.settings.output is not None:
+            return self._work.save(_name(row), result)
+        done = self._work.save(str(index), result)  # names need not be unique if there are no files
+        return dataclasses.replace(done, name=_name(row), files=[])
+
+    def _row(self, done: Done, index: int, size: int | None) -> dict[str, Any]:
         row = dataclasses.asdict(done)
         engine = self._work.matcher.engine.description
         contents = {}
         if isinstance(self._place, _Kept):
-            contents = self._place.taken(self.settings.save, self._work.file_names(done.name))
+            contents = self._place.taken(self.settings.save, self._work.file_names(str(index)))
         return {**row, **contents, "read_bytes": size, "engine": engine, "node": self._node}
 
 
