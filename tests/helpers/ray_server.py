@@ -25,7 +25,7 @@ COMMAND = (
     f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); "
     "import helpers.ray_server; helpers.ray_server.main()"
 )
-PROCESSORS = 4  # that Ray counts on, whatever this machine has
+PROCESSORS = 2  # that Ray counts on, whatever this machine has
 OBJECT_STORE_BYTES = 150_000_000
 
 
