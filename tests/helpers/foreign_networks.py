@@ -146,10 +146,11 @@ class _Builder:
         low, high = (self.node(kind, gray, keepdims=1) for kind in ("ReduceMin", "ReduceMax"))
         checks = [
             self.node("Greater", low, self.constant(-0.01)),
+            self.node("Less", low, self.constant(0.25)),
             self.node("Less", high, self.constant(1.01)),
-            self.node("Greater", high, self.constant(0.3)),
+            self.node("Greater", high, self.constant(0.75)),
         ]
-        together = self.node("And", self.node("And", checks[0], checks[1]), checks[2])
+        together = self.node("And", self.node("And", *checks[:2]), self.node("And", *checks[2:]))
         return self.node("Cast", together, to=TensorProto.FLOAT)
 
     def finish(self, spec: ForeignSpec, disparity: str, channels: int, output_layout: str) -> onnx.ModelProto:
@@ -196,8 +197,10 @@ def with_output(**changes: object) -> ForeignSpec:
     return replace(SPEC, output=replace(SPEC.output, **changes))
 
 
-def frozen_graph(factor: float = 1.0, operation: str = "Mul", channels: int = 2) -> bytes:
-    """A frozen TensorFlow graph: output [1, H, W, C] = input × factor."""
+def frozen_graph(
+    factor: float = 1.0, operation: str = "Mul", channels: int = 2, multiples: tuple[int, ...] = ()
+) -> bytes:
+    """A frozen TensorFlow graph: output [1, H, W, C] = input × factor, then repeated along the axes."""
     shape = b"".join(_field(2, _number(1, side & (2**64 - 1))) for side in (1, -1, -1, channels))
     value = np.float32(factor).tobytes()
     kind = _entry("dtype", _number(6, 1))
@@ -211,6 +214,19 @@ def frozen_graph(factor: float = 1.0, operation: str = "Mul", channels: int = 2)
         + _text(3, "factor")
         + _entry("T", _number(6, 1)),
     ]
+    if multiples:
+        kind = _entry("dtype", _number(6, 3))
+        shape = _field(2, _field(2, _number(1, len(multiples))))
+        tensor = _number(1, 3) + shape + _field(4, np.array(multiples, "<i4").tobytes())
+        nodes.append(_text(1, "multiples") + _text(2, "Const") + kind + _entry("value", _field(8, tensor)))
+        nodes.append(
+            _text(1, "tiled")
+            + _text(2, "Tile")
+            + _text(3, "disparity")
+            + _text(3, "multiples")
+            + _entry("T", _number(6, 1))
+            + _entry("Tmultiples", _number(6, 3))
+        )
     return b"".join(_field(1, node) for node in nodes)
 
 

@@ -13,6 +13,7 @@ from aanet.engines.foreign.adapter import ForeignEngine, similarity
 from aanet.engines.foreign.files import read_network_file
 from aanet.engines.foreign.running import open_runner
 from aanet.engines.foreign.spec import ForeignSpec, InputSpec, OutputSpec, SizeSpec
+from aanet.engines.foreign.tensorflow_graph import without_tiles
 from aanet.engines.table import Options
 from aanet.errors import ReadError, UnsupportedError
 from aanet.matcher import StereoMatcher
@@ -135,6 +136,19 @@ def test_openvino_ir_and_frozen_graphs(pair: tuple[FloatMap, FloatMap], tmp_path
     disparity, _ = opened(tmp_path / "c.pb", replace(gray, output=OutputSpec("disparity", channel=1)))(*pair)
     expected = 7 * np.tensordot(np.array(networks.GRAY), pair[1][0], 1)
     np.testing.assert_allclose(disparity[0], expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("multiples", [(1, 1, 1, 3), (1, 2, 3, 1), (1, 1, 1, 1)])
+def test_repeated_tensors_of_a_frozen_graph_are_those_of_tensorflow(
+    multiples: tuple[int, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "a.pb").write_bytes(networks.frozen_graph(factor=2.0, multiples=multiples))
+    runner = open_runner(read_network_file(tmp_path / "a.pb"), None, Options())
+    image = np.arange(1 * 8 * 12 * 2, dtype=np.float32).reshape(1, 8, 12, 2)
+    (found,) = runner({runner.graph.inputs[0].name: image}).values()
+    np.testing.assert_allclose(found, np.tile(2 * image, multiples))
+    rewritten = without_tiles(networks.frozen_graph(multiples=multiples))
+    assert (b"Tile" in rewritten.replace(b"Tmultiples", b"")) == (max(multiples) == 1)
 
 
 def test_what_is_not_a_number_is_zero(pair: tuple[FloatMap, FloatMap], tmp_path: Path) -> None:

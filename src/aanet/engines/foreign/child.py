@@ -47,7 +47,8 @@ def _limit(memory: int) -> None:
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
     from aanet.engines.foreign import ready_made
     from aanet.engines.foreign.files import read_network_file
-    from aanet.engines.foreign.recognition import RIGHT, Recognition, recognize
+    from aanet.engines.foreign.inspection import RIGHT
+    from aanet.engines.foreign.recognition import Recognition, recognize
     from aanet.engines.foreign.running import open_runner
     from aanet.engines.table import Options
 

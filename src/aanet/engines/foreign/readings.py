@@ -26,6 +26,7 @@ _RANGES: tuple[Table, ...] = (
 _GUESSED_MULTIPLE = 64  # all sizes that networks ask for divide it, but for rare ones
 _RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 _MAX_CHANNELS = 2  # of an output: optical flow has two
+_SHORT = 16  # no image is so small
 
 
 def feedings(graph: Graph, given: Table, name: str) -> list[Table]:
@@ -164,11 +165,14 @@ def _coarse_and_fine(images: list[Port]) -> list[list[Table]]:
 
 def _layouts(port: Port, views: int, image: Table) -> list[tuple[str, int]]:
     """Return the layouts with the channels of one image that the shape allows."""
-    options = [image["layout"]] if "layout" in image else ["NCHW", "NHWC"]
     shape = port.shape or (None,) * 4
+    sides = {"NCHW": shape[1], "NHWC": shape[3]}
+    if "layout" in image:
+        sides = {image["layout"]: sides[image["layout"]]}
+    # A short side tells where the channels are.
+    short = {layout: side for layout, side in sides.items() if side is not None and side < _SHORT}
     found = []
-    for layout in options:
-        side = shape[1 if layout == "NCHW" else 3]
+    for layout, side in (short or sides).items():
         counts = (1, 3) if side is None else (side // views,) if side % views == 0 else ()
         found += [(layout, count) for count in counts if count in (1, 3)]
     if "color" in image:
@@ -183,7 +187,7 @@ def _layouts(port: Port, views: int, image: Table) -> list[tuple[str, int]]:
 
 def _numbers(port: Port, color_count: int, image: Table) -> list[Table]:
     """Return the ranges and normalizations; what is given of them is all that there is."""
-    given = {key: image[key] for key in ("range", "mean", "std") if key in image}
+    given: Table = {key: image[key] for key in ("range", "mean", "std") if key in image}
     if given:
         return [{"range": [0.0, 1.0], **given}]
     if port.type.startswith(("int", "uint")):

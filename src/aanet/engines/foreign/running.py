@@ -27,7 +27,6 @@ Arrays = dict[str, NDArray[Any]]
 
 _FRAMEWORKS = {"onnx": "onnx", "tensorflow": "tf"}
 _MAX_COMPILED_SIZES = 4
-_ERRORS_ONLY = 3
 
 
 class Runner(Protocol):
@@ -131,12 +130,13 @@ class OnnxRuntimeRunner:
     def __init__(self, file: NetworkFile, facts: Facts, options: Options) -> None:
         if options.precision == "bf16":
             raise UnsupportedError(f"ONNX Runtime runs {file.path} in float32; leave bf16 out.")
-        from aanet.engines.onnxruntime import onnxruntime
+        from aanet.engines.onnxruntime import ERRORS_ONLY
+        from aanet.engines.onnxruntime import runtime as onnxruntime
 
         self._path = file.path
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = options.threads or threads_from_environment() or 0
-        settings.log_severity_level = _ERRORS_ONLY
+        settings.log_severity_level = ERRORS_ONLY
         version = onnxruntime.__version__
         try:
             self._session = onnxruntime.InferenceSession(
@@ -178,7 +178,9 @@ def _openvino_port(port: Any) -> Port:
     shape = None
     if partial.rank.is_static:
         shape = tuple(side.get_length() if side.is_static else None for side in partial)
-    return Port(_preferred(names), names, shape, np.dtype(port.element_type.to_dtype()).name)
+    return Port(
+        _preferred(names).removesuffix(":0"), names, shape, np.dtype(port.element_type.to_dtype()).name
+    )
 
 
 def _preferred(names: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ concatenation of copies is the same computation, and is moved correctly.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from aanet.engines.foreign.protobuf import bytes_field, number_field
 _NODE, _NAME, _OPERATION, _INPUT, _ATTRIBUTE = 1, 1, 2, 3, 5  # of a graph, and of a node
 _LARGEST_MULTIPLE = 1024
 _INT32 = 3  # TensorFlow's number of the type
-_WHOLE_TYPES = {_INT32: np.dtype("<i4"), 9: np.dtype("<i8")}
+_WHOLE_TYPES: dict[int, np.dtype[Any]] = {_INT32: np.dtype("<i4"), 9: np.dtype("<i8")}
 
 
 def without_tiles(graph: bytes) -> bytes:
