@@ -77,9 +77,7 @@ class MatcherOrigin:
             threads: The number of threads that was requested.
         """
         engine = matcher.engine
-        foreign = getattr(
-            engine, "foreign", None
-        )  # its class would import OpenVINO
+        foreign = getattr(engine, "foreign", None)  # its class would import OpenVINO
         return cls(
             source=source,
             weights=digest_of(source),
