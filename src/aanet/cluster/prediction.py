@@ -126,7 +126,7 @@ def matched_by(actor: type[PairMatcher], settings: Settings, dataset: Dataset, w
         batch_format="pyarrow",
         num_cpus=settings.threads,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers, initial_size=workers),
-        max_task_retries=_RETRIES,
+        ray_remote_args_fn=lambda: {"max_task_retries": _RETRIES},
     )
 
 
