@@ -12,11 +12,11 @@ import cv2
 import numpy as np
 
 from aanet.engines.factory import open_engine
-from aanet.engines.semi_global import left_right_difference
 from aanet.errors import InputError
 from aanet.geometry.calibration import load_calibration
 from aanet.geometry.camera import StereoCamera
 from aanet.geometry.rectification import Calibration
+from aanet.inference.consistency import left_right_difference
 from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
 from aanet.inference.pair_checks import check_pair
@@ -70,7 +70,8 @@ class StereoMatcher:
         Args:
             model: A network with bundled weights (by default "aanet_fast"), the name of bundled weights
                 ("aanet:kitti15"), a weight file, a file of `aanet export` (.onnx, .xml), a network that
-                another program wrote (.onnx, .xml, .pb), a network in memory, or "sgbm".
+                another program wrote (.onnx, .xml, .pb), a network in memory, or a matcher without learning:
+                "sgbm" or "cross-scale".
             weights: A weight file or the name of bundled weights, instead of the model's own; "random" for
                 tests and benchmarks.
             engine: One of `aanet.engines.table.ENGINES`, such as "openvino"; by default the fastest

@@ -44,7 +44,7 @@ class StereoResult:
         camera: The camera that `depth` and `points` use by default.
         seconds: Time of the matching, without reading and checking the images.
         time: Of a frame, in seconds since the beginning of the video; None for a still pair.
-        model: Name of the network, or "sgbm".
+        model: Name of the network or classical matcher.
         engine: Description of the engine that computed it.
         processing: What was done to the images and to the disparity; None if it is not known.
     """

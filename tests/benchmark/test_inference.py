@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,9 +18,11 @@ from aanet.benchmark.report import aggregation_speedups, markdown, plot, rows
 from aanet.cli.main import app
 from aanet.errors import AanetError
 from aanet.evaluation.timing import Timing
+from aanet.inference.size_rule import SizeRule
 from aanet.models import zoo
 from aanet.models.complexity import Complexity
 from aanet.models.weights import checkpoint
+from helpers.fake_engine import FakeEngine
 
 COST = Complexity(1, 2, 3, 4, 5, 6)
 RUN = Conditions((288, 480), 3, 2, "a processor", {"torch": "2"})
@@ -116,6 +119,49 @@ def test_own_weights_and_sgbm_are_measured_beside_a_network(tmp_path: Path) -> N
     assert measurements[2]["network"] == "stereonet_aa"
     assert measurements[2]["paper"]["method"] == "StereoNet-AA"
     assert measurements[2]["paper_macs"] < measurements[0]["paper_macs"]  # it searches 48 pixels
+
+
+def test_network_files_run_on_their_own_engine_beside_networks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[dict[str, object]] = []
+
+    def open_engine(model: str, **options: object) -> FakeEngine:
+        opened.append({"model": model, **options})
+        return FakeEngine(name="theirs" if model.endswith(".pb") else model, sizes=SizeRule(32))
+
+    for place in ("aanet.benchmark.models.open_engine", "aanet.benchmark.inference.open_engine"):
+        monkeypatch.setattr(place, open_engine)
+    (tmp_path / "net.pb").write_bytes(b"a network")
+    given = f"benchmark stereonet_aa file={tmp_path / 'net.pb'} sgbm --network-spec theirs.toml --threads 3"
+    options = "--max-disparity 96 --engine torch --height 64 --width 96 --rounds 1 --no-memory --json"
+    result = CliRunner().invoke(app, [*given.split(), *options.split()])
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    rows = {row["name"]: row for row in facts["measurements"]}
+    assert [(row["name"], row["engine"]) for row in facts["measurements"]] == [
+        ("stereonet_aa", "torch"),
+        ("file", "fake"),
+        ("sgbm", "opencv"),
+    ]
+    assert rows["stereonet_aa"]["weights"] == "random"
+    assert rows["file"]["weights"] == f"sha256:{sha256(b'a network').hexdigest()}"
+    assert (rows["file"]["network"], rows["file"]["median_s"] > 0) == ("theirs", True)
+    timed = {str(each["model"]).rsplit("/", 1)[-1]: each for each in opened}
+    assert (timed["stereonet_aa"]["max_disparity"], timed["stereonet_aa"]["threads"]) == (96, 3)
+    assert (timed["net.pb"]["network_spec"], timed["net.pb"]["max_disparity"]) == ("theirs.toml", None)
+    assert (timed["sgbm"]["network_spec"], timed["sgbm"]["max_disparity"]) == (None, 96)
+    assert "3 threads" in facts["conditions"]
+
+
+def test_a_size_that_a_network_file_does_not_take_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aanet.benchmark.models.open_engine", lambda *_, **__: FakeEngine(sizes=SizeRule(64)))
+    (tmp_path / "net.pb").write_bytes(b"a network")
+    result = CliRunner().invoke(app, ["benchmark", str(tmp_path / "net.pb"), "--height", "100"])
+    assert isinstance(result.exception, AanetError)
+    assert "multiples of 64" in str(result.exception)
 
 
 @pytest.mark.slow

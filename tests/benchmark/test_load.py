@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -100,3 +101,26 @@ def test_a_soak_fails_if_the_memory_grows(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_server_that_does_not_start_is_one_sentence() -> None:
     with pytest.raises(AanetError, match="did not start"), load.start_server("sgbm", ("false",)):
         pass
+
+
+STARTED = """
+import sys
+from aanet.benchmark import load
+with load.start_server("sgbm", (sys.executable, "-c", sys.argv[1])) as server:
+    print(server.process.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with the one that started it")
+def test_the_server_ends_with_a_command_that_is_killed() -> None:
+    command = [sys.executable, "-c", STARTED, FAKE_COMMAND]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        server = psutil.Process(int(process.stdout.readline()))
+        assert server.is_running()
+    finally:
+        process.kill()
+        process.communicate()
+    server.wait(timeout=60)

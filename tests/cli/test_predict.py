@@ -98,7 +98,8 @@ def test_a_network_with_its_weights_and_no_connection(pair, tmp_path, monkeypatc
 def test_a_network_without_weights_asks_for_them(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("aanet.models.weights.files.BUNDLED", tmp_path)
     with pytest.raises(
-        UnsupportedError, match=r"weights for AANet-Fast \(aanet_fast\); use a weight file, .* or sgbm"
+        UnsupportedError,
+        match=r"weights for AANet-Fast \(aanet_fast\); use a weight file, .* sgbm or cross-scale",
     ):
         inside(*pair, "-o", tmp_path / "out")
 
@@ -136,7 +137,9 @@ def test_a_side_by_side_image_is_a_pair(tmp_path):
 
 
 def test_an_unknown_model_is_answered_with_what_there_is(pair, tmp_path):
-    with pytest.raises(AanetError, match=r"'aanett' \(did you mean 'aanet'\?\).* a weight file, .* or sgbm"):
+    with pytest.raises(
+        AanetError, match=r"'aanett' \(did you mean 'aanet'\?\).* a weight file, .* sgbm or cross-scale"
+    ):
         inside(*pair, "--model", "aanett", "-o", tmp_path / "out")
 
 

@@ -153,6 +153,25 @@ def test_a_run_is_not_overwritten_and_can_be_resumed(recipe: Path, tmp_path: Pat
     assert "step 6 " not in longer
 
 
+def test_a_command_that_is_repeated_starts_and_continues_a_run(recipe: Path, tmp_path: Path) -> None:
+    command = ("train", recipe, "--output", tmp_path / "run", "--auto-resume", "--set", "run.log_steps=1")
+    started = invoke(*command)
+    assert "the run starts" in started
+    assert "step 6 " in started
+    continued = invoke(*command, "--set", "stage.1.steps=4")
+    assert "the run starts" not in continued
+    assert "step 6 " not in continued
+    assert "step 7 " in continued
+    finished = invoke(*command, "--set", "stage.1.steps=4")  # harmless
+    assert "  step " not in finished
+    assert "wrote" in finished
+    absent = ("train", recipe, "--output", tmp_path / "absent", "--auto-resume", "--dry-run", "--json")
+    assert json.loads(invoke(*absent))["stages"][0]["steps"] == 3
+    assert not (tmp_path / "absent").exists()
+    with pytest.raises(AanetError, match="exclude each other"):
+        invoke(*command, "--resume")
+
+
 def test_mistakes_are_one_sentence(recipe: Path, tmp_path: Path) -> None:
     with pytest.raises(AanetError, match="did you mean 'workers'"):
         invoke("train", recipe, "--set", "run.wokers=2")

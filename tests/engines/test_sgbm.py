@@ -6,8 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
-from aanet.engines.semi_global import SemiGlobalMatcher, left_right_difference
+from aanet.engines.semi_global import SemiGlobalMatcher
 from aanet.errors import AanetError
+from aanet.inference.consistency import left_right_difference
 from aanet.io.disparity import read_disparity
 from aanet.io.images import as_rgb8, read_image
 

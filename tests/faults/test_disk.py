@@ -182,7 +182,7 @@ def test_training_goes_on_when_a_full_disk_has_space_again(tmp_path: Path, disk:
 LIMITED = """
 import os, resource, sys
 from aanet.cli.main import main
-import aanet.matcher, aanet.viz, aanet.engines.sgbm
+import aanet.matcher, aanet.viz, aanet.engines.classical
 kind, amount = sys.argv[1], int(sys.argv[2])
 if kind == "RLIMIT_AS":
     amount += int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -164,6 +164,28 @@ def _run(path: Path) -> None:
         assert values.shape == (1, 24, 24)
 
 
+def _foreign(suffix: str, data: bytes, folder: Path) -> None:
+    """What is done with a file of a stranger before any runtime sees it."""
+    from aanet.engines.foreign.files import is_foreign, read_network_file
+    from aanet.engines.foreign.tensorflow_graph import without_tiles
+
+    path = _file(folder, f"a{suffix}", data)
+    if suffix == ".xml":
+        _file(folder, "a.bin", b"weights")
+    if is_foreign(path) and suffix == ".pb":
+        assert without_tiles(read_network_file(path).content)
+    elif is_foreign(path):
+        assert read_network_file(path).digest
+
+
+def _network_spec(data: bytes, folder: Path) -> None:
+    from aanet.engines.foreign.spec import ForeignSpec, read_table
+
+    table = read_table(_file(folder, "a.toml", data))
+    spec = ForeignSpec.from_table(table, "It")
+    assert ForeignSpec.from_table(spec.to_table(), "It") == spec
+
+
 def _checkpoint(changed: str, data: bytes, folder: Path) -> None:
     """A checkpoint whose digests are those of the changed file, as another program may write it."""
     from aanet.training import checkpoint
@@ -262,6 +284,10 @@ KINDS: dict[str, Kind] = {
     "pairs.csv": Kind("lists", _texts(valid.TABLE), _table),
     "recipe.toml": Kind("lists", _texts(valid.RECIPE), _recipe),
     "video.avi": Kind("lists", valid.videos, _video),
+    "spec.toml": Kind("foreign", _texts(valid.NETWORK_SPEC), _network_spec),
+    "foreign.pb": Kind("foreign", partial(_networks, "frozen_graphs"), partial(_foreign, ".pb")),
+    "foreign.onnx": Kind("foreign", partial(_networks, "foreign_files"), partial(_foreign, ".onnx")),
+    "foreign.xml": Kind("foreign", _texts(valid.NETWORK_XML), partial(_foreign, ".xml")),
     "weights.safetensors": Kind(
         "weights", partial(_networks, "weights"), partial(_weights, ".safetensors"), False
     ),

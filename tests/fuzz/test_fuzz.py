@@ -15,7 +15,7 @@ from fuzz.structure import structure_of
 
 CASES = 100  # of each kind
 GROUPS = sorted({kind.group for kind in KINDS.values()})
-SLOW = {"weights", "exported"}  # torch, OpenVINO and ONNX Runtime
+SLOW = {"weights", "exported", "foreign"}  # torch, OpenVINO and ONNX Runtime
 
 
 def kinds_of(group: str) -> list[str]:

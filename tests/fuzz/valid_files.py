@@ -177,3 +177,35 @@ def matrices() -> list[bytes]:
     file = io.BytesIO()
     np.savez(file, **arrays, R=np.eye(3), T=np.array([[-0.1], [0], [0]]))
     return [file.getvalue()]
+
+
+NETWORK_SPEC = """
+name = "a network"
+max_disparity = 128
+license = "MIT"
+
+[[input]]
+name = "pair"
+content = "left+right"
+scale = 0.5
+
+[image]
+layout = "NHWC"
+color = "RGB"
+range = [-1.0, 1.0]
+mean = [0.5, 0.5, 0.5]
+std = [0.25]
+
+[size]
+multiple = 32
+minimum = 64
+
+[output]
+name = "disparity"
+channel = 1
+sign = "negative"
+scale = 4.0
+unit = "pixel"
+resolution = 0.25
+"""
+NETWORK_XML = '<?xml version="1.0"?>\n<net name="a" version="11"><layer type="Const"/></net>\n'

@@ -22,6 +22,7 @@ from aanet.inference.spec import NetworkSpec
 from aanet.models.network import Architecture
 from aanet.models.weights.checkpoint import FORMAT, NORMALIZATION
 from aanet.training.checkpoint import TrainingState, save_checkpoint
+from helpers.foreign_networks import frozen_graph, network
 
 DESCRIPTION = Description(NetworkSpec("aanet", 48, 800, True, 3, SizeRule(12, 24)), "random", None, "native")
 # Far too few weights for any network: its check is the last one, after everything that parses.
@@ -48,6 +49,16 @@ def pickles() -> list[bytes]:
         torch.save({"state_dict": WEIGHTS, "epoch": 3}, file, _use_new_zipfile_serialization=new)
         found.append(file.getvalue())
     return found
+
+
+def frozen_graphs() -> list[bytes]:
+    """Frozen TensorFlow graphs, with and without a `Tile`."""
+    return [frozen_graph(), frozen_graph(multiples=(1, 1, 1, 3))]
+
+
+def foreign_files() -> list[bytes]:
+    """A network that another program wrote."""
+    return [network().model.SerializeToString()]
 
 
 def onnx_files() -> list[bytes]:

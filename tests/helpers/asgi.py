@@ -16,14 +16,20 @@ URL = "http://127.0.0.1"
 IN_PROCESS = Settings(("sgbm",), isolate=False)  # without a child process, which would take a second to start
 
 
-def ask(app: FastAPI | Settings, method: str, path: str, **options: Any) -> httpx.Response:
+def ask(
+    app: FastAPI | Settings,
+    method: str,
+    path: str,
+    client: tuple[str, int] = ("127.0.0.1", 123),
+    **options: Any,
+) -> httpx.Response:
     """Send one request; internal errors become responses, as they do in a server."""
     application = app if isinstance(app, FastAPI) else create_app(app)
 
     async def send() -> httpx.Response:
-        transport = httpx.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url=URL, trust_env=False) as client:
-            return await client.request(method, path, **options)
+        transport = httpx.ASGITransport(application, raise_app_exceptions=False, client=client)
+        async with httpx.AsyncClient(transport=transport, base_url=URL, trust_env=False) as sender:
+            return await sender.request(method, path, **options)
 
     return asyncio.run(send())
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import httpx
 
-_COMMAND = "import typer; from aanet.cli.serve import serve; typer.run(serve)"
+COMMAND = "import typer; from aanet.cli.serve import serve; typer.run(serve)"
 LIVE_COMMAND = "import typer; from aanet.cli.live import live; typer.run(live)"
 # The child processes of this one run `fake_matcher`.
 FAKE_COMMAND = (
     f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); import helpers.fake_matcher; "
-    f"helpers.fake_matcher.use(); {_COMMAND}"
+    f"helpers.fake_matcher.use(); {COMMAND}"
 )
-_PATIENCE = 60  # seconds until a started server must say where it is
+_PATIENCE = 120  # seconds until a started server must say where it is
 
 
 @dataclass
@@ -53,7 +53,7 @@ def as_form(files: dict[str, bytes]) -> dict[str, tuple[str, bytes]]:
     return {name: (f"{name}.bin", data) for name, data in files.items()}
 
 
-def start_server(*options: str, cache: Path | None = None, command: str = _COMMAND) -> Server:
+def start_server(*options: str, cache: Path | None = None, command: str = COMMAND) -> Server:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if cache is not None:
         environment["AANET_CACHE"] = str(cache)

@@ -44,28 +44,34 @@ def pairs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def recipe_text(pairs_folder: Path) -> Callable[[str], str]:
+    """A recipe of StereoNet-AA on the pairs with the given `[[stage]]` tables, in TOML."""
+    return lambda stages: (
+        f"""
+        [network]
+        name = "stereonet_aa"
+        max_disparity = 24
+        initialization = "matching"
+        [[data]]
+        name = "folder"
+        root = "{pairs_folder}"
+        [run]
+        accelerator = "cpu"
+        workers = 0
+        log_steps = 1
+        {stages}
+        """
+    )
+
+
 @pytest.fixture
-def make_recipe(pairs_folder: Path, tmp_path: Path) -> Callable[..., Recipe]:
-    """A recipe of StereoNet-AA on the pairs: the given `[[stage]]` tables and overrides."""
+def make_recipe(recipe_text: Callable[[str], str], tmp_path: Path) -> Callable[..., Recipe]:
+    """A recipe on the pairs, loaded: the given `[[stage]]` tables and overrides."""
 
     def make(stages: str, *overrides: str) -> Recipe:
         path = tmp_path / "tiny.toml"
-        path.write_text(
-            f"""
-            [network]
-            name = "stereonet_aa"
-            max_disparity = 24
-            initialization = "matching"
-            [[data]]
-            name = "folder"
-            root = "{pairs_folder}"
-            [run]
-            accelerator = "cpu"
-            workers = 0
-            log_steps = 1
-            {stages}
-            """
-        )
+        path.write_text(recipe_text(stages))
         return load_recipe(path, list(overrides))
 
     return make

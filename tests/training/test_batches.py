@@ -12,7 +12,7 @@ import torch
 
 from aanet.data import transforms
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError, InputError
+from aanet.errors import AanetError, InputError, UnsupportedError
 from aanet.training.batches import (
     AugmentedPairs,
     PairStream,
@@ -21,8 +21,9 @@ from aanet.training.batches import (
     collate,
     make_augmentation,
     open_mixture,
+    pairs_per_process,
 )
-from aanet.training.recipe import AugmentationSpec, DataSpec
+from aanet.training.recipe import AugmentationSpec, DataSpec, StageSpec
 
 
 class Squares:
@@ -60,6 +61,42 @@ def test_processes_share_the_stream_without_overlap() -> None:
     joined = take(PairStream(7, 0, Share(pairs=4)), 3)
     parts = [take(PairStream(7, 0, Share(pairs=2, rank=rank, world_size=2)), 3) for rank in (0, 1)]
     assert [a + b for a, b in zip(*parts, strict=True)] == joined
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 23, 61])
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 5])
+def test_an_epoch_holds_every_pair_once_over_all_processes(processes: int, length: int) -> None:
+    for pairs in (1, 3):
+        rounds = -(-3 * length // (pairs * processes))
+        parts = [
+            take(PairStream(length, 5, Share(pairs=pairs, rank=rank, world_size=processes)), rounds)
+            for rank in range(processes)
+        ]
+        draws = [draw for batches in zip(*parts, strict=True) for batch in batches for draw in batch]
+        # What is left of an epoch begins the batch that the next one completes: none is dropped or repeated.
+        for epoch in range(3):
+            assert sorted(index for each, index in draws if each == epoch) == list(range(length))
+        assert [epoch for epoch, _ in draws] == sorted(epoch for epoch, _ in draws)
+
+
+def test_the_order_of_pairs_outlives_a_change_of_processes() -> None:
+    batch, steps = 60, 2  # a step has the same pairs for every number of processes
+    expected = [draw for part in take(PairStream(23, 5, Share(pairs=batch)), 5 * steps) for draw in part]
+    found = []
+    for number, processes in enumerate((1, 5, 2, 4, 3)):
+        parts = [
+            take(PairStream(23, 5, Share(number * steps * batch, batch // processes, rank, processes)), steps)
+            for rank in range(processes)
+        ]
+        found += [draw for batches in zip(*parts, strict=True) for part in batches for draw in part]
+    assert found == expected
+
+
+def test_a_batch_that_cannot_be_split_is_refused() -> None:
+    stage = StageSpec(crop=(48, 96), batch=12, learning_rate=1e-3, name="all", accumulate=2, steps=1)
+    assert [pairs_per_process(stage, count) for count in (1, 2, 3, 6)] == [6, 3, 2, 1]
+    with pytest.raises(UnsupportedError, match="a batch of 12 pairs cannot be split evenly into 2 parts"):
+        pairs_per_process(stage, 4)
 
 
 def test_augmentation_depends_on_seed_epoch_and_pair_only() -> None:

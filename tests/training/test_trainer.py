@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,7 @@ from aanet.training import stages, step
 from aanet.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from aanet.training.recipe import Recipe
 from aanet.training.reporting import Reporter
-from aanet.training.run_lock import locked
+from aanet.training.run_lock import locked, wait_until_free
 from aanet.training.trainer import Trainer
 
 MakeRecipe = Callable[..., Recipe]
@@ -340,3 +341,20 @@ def test_inference_hints_survive_training(make_recipe: MakeRecipe, tmp_path: Pat
     trainer(recipe, tmp_path).run(steps_per_stage=1)
     for name in ("weights", "weights-with-heads"):
         assert checkpoint.read(tmp_path / f"{name}.safetensors").hints == hints
+
+
+def test_a_command_that_is_repeated_waits_for_the_lock_of_the_one_before(tmp_path: Path) -> None:
+    held = threading.Event()
+
+    def hold() -> None:
+        with locked(tmp_path):
+            held.set()
+            time.sleep(0.7)
+
+    before = threading.Thread(target=hold)
+    before.start()
+    held.wait()
+    with pytest.raises(UnsupportedError, match="Another process is training"):
+        wait_until_free(tmp_path, seconds=0)
+    wait_until_free(tmp_path, seconds=60)
+    before.join()

@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
-from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
-from aanet.io.images import encode_image
-from aanet.typing import Image
+from helpers import ray_server
 from helpers.chromium import CHROMIUM, FLAGS
 from helpers.hostile import png_of_zeros
-from helpers.server import Server, start_server
+from helpers.pairs import whole, window
+from helpers.server import COMMAND, Server, start_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+KINDS = ["aanet serve", pytest.param("Ray Serve", marks=pytest.mark.slow)]
+
+
+def command_of(kind: str) -> str:
+    """How a kind of server is started."""
+    if kind == "Ray Serve":
+        ray_server.require_ray()
+        return ray_server.COMMAND
+    return COMMAND
+
+
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """With the usual limits, and SGBM."""
-    started = start_server("--model", "sgbm")
+def local_server() -> Iterator[Server]:
+    """`aanet serve` with the usual limits, and SGBM."""
+    yield from run_server("aanet serve")
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The same, and the application for Ray Serve: what holds for one holds for the other."""
+    if request.param == "aanet serve":
+        yield request.getfixturevalue("local_server")
+    else:
+        yield from run_server(request.param)
+
+
+def run_server(kind: str) -> Iterator[Server]:
+    started = start_server("--model", "sgbm", command=command_of(kind))
     yield started
     errors = started.stop()
     assert "Traceback" not in errors, errors
@@ -42,6 +65,12 @@ def start() -> Iterator[Callable[..., Server]]:
         each.stop()
 
 
+@pytest.fixture(params=KINDS)
+def start_either(request: pytest.FixtureRequest, start: Callable[..., Server]) -> Callable[..., Server]:
+    """The same for both kinds of servers."""
+    return partial(start, command=command_of(request.param))
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
@@ -51,19 +80,10 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-def png(image: Image) -> bytes:
-    return encode_image(image, ".png")
-
-
 @pytest.fixture(scope="session")
 def whole_pair() -> dict[str, bytes]:
     """The Motorcycle pair with its camera."""
-    sample = motorcycle()
-    return {
-        "left": png(sample.left),
-        "right": png(sample.right),
-        "calib": MOTORCYCLE_CAMERA.to_json().encode(),
-    }
+    return whole()
 
 
 @pytest.fixture(scope="session")
@@ -76,17 +96,6 @@ def small_pair() -> dict[str, bytes]:
 def tiny_pair() -> dict[str, bytes]:
     """A smaller window, for many requests."""
     return window(200, 220, 96, 56)
-
-
-def window(x: int, y: int, width: int, height: int) -> dict[str, bytes]:
-    sample = motorcycle()
-    inside = np.s_[y : y + height, x : x + width]
-    camera = MOTORCYCLE_CAMERA.cropped(x, y, width, height)
-    return {
-        "left": png(np.ascontiguousarray(sample.left[inside])),
-        "right": png(np.ascontiguousarray(sample.right[inside])),
-        "calib": camera.to_json().encode(),
-    }
 
 
 @pytest.fixture(scope="session")

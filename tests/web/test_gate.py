@@ -78,6 +78,17 @@ def test_the_names_of_this_machine_are_accepted(app: FastAPI, host: str) -> None
     assert ask(app, "GET", "/healthz", headers={"Host": host}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("client", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.1", 403), ("testclient", 403)]
+)
+def test_without_a_token_a_cluster_serves_its_own_machine_only(client: str, status: int) -> None:
+    app = create_app(replace(IN_PROCESS, local_clients=True))
+    response = ask(app, "GET", "/api/v1/models", client=(client, 5000))
+    assert response.status_code == status
+    if status == 403:
+        assert_problem(response, 403, "foreign_client")
+
+
 def test_an_unexpected_error_has_the_same_form_and_is_counted(
     app: FastAPI, tiny_pair: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +142,8 @@ def test_retry_after_fits_the_time_of_a_turn(app: FastAPI, monkeypatch: pytest.M
     monkeypatch.setattr(model.worker, "_slots", set(range(5)))
     model._update_speed(Matched(b"", "", "", {}, 0.2, 2000, ()), 0.4)  # 100 seconds per megapixel
     assert model.retry_after == 2
+    monkeypatch.setattr(model.worker, "at_once", 4)
+    assert model.retry_after == 1
 
 
 def test_a_full_matcher_refuses_before_anything_else_is_done(

@@ -112,7 +112,7 @@ def test_a_misspelled_parameter_is_answered_with_the_closest_one(
 
 
 def test_a_server_is_not_started_with_a_model_that_has_no_weights() -> None:
-    with pytest.raises(UnsupportedError, match=r"PSMNet .* a weight file, .* or sgbm"):
+    with pytest.raises(UnsupportedError, match=r"PSMNet .* a weight file, .* sgbm or cross-scale"):
         Catalog(Settings(models=("sgbm", "psmnet")))
 
 
@@ -154,9 +154,9 @@ def test_no_path_of_a_client_reaches_the_file_system(server: Server, path: str) 
 
 
 def test_uploads_are_limited_whether_or_not_they_announce_their_size(
-    start: Callable[..., Server], small_pair: dict[str, bytes]
+    start_either: Callable[..., Server], small_pair: dict[str, bytes]
 ) -> None:
-    server = start("--model", "sgbm", "--max-upload-mb", "0.2", "--max-pixels", "30000")
+    server = start_either("--model", "sgbm", "--max-upload-mb", "0.2", "--max-pixels", "30000")
     large = {**small_pair, "left": bytes(400_000)}
     assert "0.2 MB" in assert_refused(server.match(large), 413, "too_large")
     chunks = (bytes(50_000) for _ in range(8))  # sent in chunks: no Content-Length
@@ -170,8 +170,10 @@ def test_uploads_are_limited_whether_or_not_they_announce_their_size(
     assert server.match(small_pair).status_code == 200
 
 
-def test_a_token_is_asked_for_and_checked(start: Callable[..., Server], small_pair: dict[str, bytes]) -> None:
-    server = start("--model", "sgbm", "--token", "s3cret")
+def test_a_token_is_asked_for_and_checked(
+    start_either: Callable[..., Server], small_pair: dict[str, bytes]
+) -> None:
+    server = start_either("--model", "sgbm", "--token", "s3cret")
     message = assert_refused(server.match(small_pair), 401, "unauthorized")
     assert "s3cret" not in message
     for wrong in ("Bearer s3cre", "Bearer", "Basic s3cret"):

@@ -32,9 +32,9 @@ pytestmark = [
 
 
 @pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
+def page(browser: Browser, local_server: Server) -> Iterator[Page]:
     """The page, opened; fails if anything but this server was asked, or if a script complained."""
-    yield from open_page(browser, server)
+    yield from open_page(browser, local_server)
 
 
 def open_page(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
@@ -333,9 +333,9 @@ def test_a_network_is_compared_with_sgbm(
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_is_readable_in_both_themes_and_fits_a_phone(
-    browser: Browser, server: Server, files: dict[str, Path], theme: str
+    browser: Browser, local_server: Server, files: dict[str, Path], theme: str
 ) -> None:
-    for page in open_page(browser, server, color_scheme=theme):
+    for page in open_page(browser, local_server, color_scheme=theme):
         page.set_viewport_size({"width": 390, "height": 844})
         match(page, files)
         for view in ("disparity", "points"):

@@ -103,8 +103,10 @@ def _enlarged(data: bytes) -> bytes:
     return encode_image(image.repeat(3, axis=0).repeat(3, axis=1), ".png")
 
 
-def test_a_request_has_a_time_limit(start: Callable[..., Server], whole_pair: dict[str, bytes]) -> None:
-    server = start("--model", "sgbm", "--timeout", "0.6")
+def test_a_request_has_a_time_limit(
+    start_either: Callable[..., Server], whole_pair: dict[str, bytes]
+) -> None:
+    server = start_either("--model", "sgbm", "--timeout", "0.6")
     response = server.match(whole_pair, scale=SLOW)
     assert (response.status_code, response.json()["code"]) == (503, "timeout")
     assert "0.6 seconds" in response.json()["message"]

@@ -67,6 +67,23 @@ def test_work_is_done_in_the_order_of_its_coming() -> None:
     assert asyncio.run(scenario()) == [0, 1, 2, 3, 4]
 
 
+def test_several_run_at_once_and_the_queue_comes_on_top() -> None:
+    async def scenario() -> None:
+        worker, together = Worker(waiting=1, at_once=2), threading.Barrier(3)
+        with worker.slot(1) as first, worker.slot(1) as second, worker.slot(1) as third:
+            running = [each.submit(partial(together.wait, 30)) for each in (first, second)]
+            waiting = third.submit(lambda: "third")
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            with pytest.raises(ServiceError, match="All 3 slots"), worker.slot(1):
+                pass
+            together.wait(30)  # passes only if both run
+            await asyncio.gather(*running)
+            assert await waiting == "third"
+
+    asyncio.run(scenario())
+
+
 def test_closing_finishes_what_runs_and_refuses_the_rest() -> None:
     async def scenario() -> None:
         worker, finish = Worker(waiting=3), threading.Event()

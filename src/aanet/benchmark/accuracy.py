@@ -25,7 +25,7 @@ from aanet.inference.processing import Processing
 from aanet.matcher import StereoMatcher
 
 MOTORCYCLE = "motorcycle"
-HEADINGS: tuple[str, ...] = ("model", "scale", "seconds", "EPE", "> 2 px", "front", "engine")
+HEADINGS: tuple[str, ...] = ("model", "scale", "seconds", "EPE", "> 2 px", "front")
 
 Key = tuple[str, str]  # the names of a matcher and of a scale
 
@@ -229,7 +229,6 @@ def rows(points: Sequence[AccuracyPoint]) -> list[tuple[str, ...]]:
             f"{p.epe:.2f} px",
             f"{p.bad2:.1f} %",
             marks[id(p) in best[0], id(p) in best[1]],
-            p.engine,
         )
         for p in points
     ]

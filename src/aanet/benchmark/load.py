@@ -53,6 +53,15 @@ while True:
     time.sleep(0.05)
 """
 
+# Runs a command that Linux asks to end when the process that started it ends, even if that one is killed.
+_TIED = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
 
 @dataclass(frozen=True)
 class LoadedServer:
@@ -121,11 +130,15 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
 def start_server(model: str, command: Sequence[str] | None = None) -> Iterator[LoadedServer]:
     """Start `aanet serve` on a free port of this machine and stop it when the block ends.
 
+    On Linux it also ends if this process is killed.
+
     Args:
         model: The only model of the server.
         command: The command to run instead of `python -m aanet serve`.
     """
     words = [*(command or (sys.executable, "-m", "aanet", "serve")), "--port", "0", "--model", model]
+    if sys.platform == "linux":
+        words = [sys.executable, "-c", _TIED, str(os.getpid()), *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The models that can be benchmarked: networks with random weights, weight files, network files, and SGBM."""
+"""The models that can be benchmarked: networks with random weights, files, and classical matchers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aanet.engines.classical import CLASSICAL, ClassicalEngine
 from aanet.engines.factory import open_engine
 from aanet.engines.foreign.files import is_foreign
 from aanet.engines.table import exported_suffixes
@@ -17,8 +18,7 @@ from aanet.models import zoo
 from aanet.models.complexity import Complexity, complexity, size_rule
 from aanet.models.weights import checkpoint, files
 
-SGBM = "sgbm"
-OPENCV = "opencv"  # the engine of SGBM
+OPENCV = ClassicalEngine.name
 DEFAULT_RANGE = 192  # pixels that networks with random weights search
 
 
@@ -28,8 +28,8 @@ class BenchmarkModel:
 
     Attributes:
         name: What tables call it.
-        source: The network, the file or name of bundled weights, or "sgbm".
-        network: Name of the network, or "sgbm".
+        source: The network, the file or name of bundled weights, or the name of a classical matcher.
+        network: Name of the network or classical matcher.
         max_disparity: Pixels that it searches; None if its file fixes them.
         own_engine: The only engine that runs it; None for networks, which have a choice.
         own_sizes: The image sizes that a file takes.
@@ -70,7 +70,7 @@ class BenchmarkModel:
         return size_rule(self.network) if self.is_network else self.own_sizes
 
     def cost(self, size: tuple[int, int]) -> Complexity | None:
-        """Parameters and multiply-accumulates for one pair of this size; None for SGBM and files."""
+        """Parameters and multiply-accumulates for a pair of this size; only networks of the zoo have them."""
         if not self.is_network or self.max_disparity is None:
             return None
         return complexity(self.network, size, self.max_disparity)
@@ -82,7 +82,7 @@ def find_models(
     """Return the models that a user names.
 
     Args:
-        models: Networks, weight files, network files, "sgbm", or NAME=MODEL.
+        models: Networks, weight files, network files, classical matchers, or NAME=MODEL.
         max_disparity: Pixels to search, where the model leaves a choice.
         network_spec: How to feed the files of other programs.
     """
@@ -90,8 +90,8 @@ def find_models(
 
 
 def _find(name: str, source: str, max_disparity: int | None, network_spec: str | None) -> BenchmarkModel:
-    if source == SGBM or source in zoo.NETWORKS:
-        own = OPENCV if source == SGBM else None
+    if source in CLASSICAL or source in zoo.NETWORKS:
+        own = OPENCV if source in CLASSICAL else None
         return BenchmarkModel(name, source, source, max_disparity or DEFAULT_RANGE, own)
     if is_foreign(Path(source)) or Path(source).suffix in exported_suffixes():
         spec = network_spec if is_foreign(Path(source)) else None
@@ -99,8 +99,8 @@ def _find(name: str, source: str, max_disparity: int | None, network_spec: str |
         return BenchmarkModel(name, source, opened.spec.name, None, opened.name, opened.spec.sizes, spec)
     if not is_file_name(source) and not files.bundled_file(source).is_file():
         raise InputError(
-            f"There is no network {source!r}{did_you_mean(source, [*zoo.NETWORKS, SGBM])}; give one of "
-            f"{', '.join(zoo.NETWORKS)}, a weight file, a network file, or {SGBM}."
+            f"There is no network {source!r}{did_you_mean(source, [*zoo.NETWORKS, *CLASSICAL])}; give one of "
+            f"{', '.join(zoo.NETWORKS)}, a weight file, a network file, {' or '.join(CLASSICAL)}."
         )
     architecture = checkpoint.read(source).architecture
     return BenchmarkModel(name, source, architecture.builder, max_disparity or architecture.max_disparity)

@@ -37,7 +37,7 @@ def benchmark(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Networks, weight files, network files (.onnx, .xml, .pb) or sgbm. NAME=MODEL gives a name "
+            help="Networks, weight files, network files (.onnx, .xml, .pb), sgbm or cross-scale. NAME=MODEL gives a name "
             "for the table.",
             show_default="aanet aanet_plus stereonet_aa",
         ),
@@ -80,7 +80,7 @@ def benchmark(
         typer.Option(
             metavar="motorcycle|DATASET=FOLDER",
             help="Measure error against time on these pairs: the sample pair of the package, or a dataset "
-            "with ground truth. Models are bundled models, weight files, network files or sgbm.",
+            "with ground truth. Models are bundled models, weight files, network files, sgbm or cross-scale.",
             rich_help_panel=ACCURACY,
         ),
     ] = None,

@@ -31,19 +31,20 @@ def demo(
 ) -> None:
     """Match the Motorcycle pair of Middlebury 2014 and score the result.
 
-    All bundled models and OpenCV's SGBM are compared with the ground truth. The folder then contains the
+    All bundled models and the classical matchers are compared with the ground truth. The folder then contains the
     pair, its calibration, an image of the comparison, and the disparity, depth and point cloud of the default
     model.
 
     Example: aanet demo -o out/demo
     """
     from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
+    from aanet.engines.classical import CLASSICAL
     from aanet.io.images import write_image
     from aanet.matcher import StereoMatcher
     from aanet.models.weights.files import bundled_names
 
     sample = motorcycle()
-    names = ["sgbm", *reversed(bundled_names())]  # the default last
+    names = [*CLASSICAL, *reversed(bundled_names())]  # the default last
     results = {}
     with status("Matching") as shown:
         for name in names:
@@ -65,7 +66,7 @@ def demo(
         typer.echo(
             f"  {name:13s} EPE {score['epe']:.2f} px   bad-2 {score['bad2']:.1f} %   {score['seconds']:.2f} s"
         )
-    if best == "sgbm":
+    if best in CLASSICAL:
         typer.echo("This version has no bundled weights; train a network with `aanet train`.")
     typer.echo(f"Wrote {', '.join(file.name for file in files)} to {output}.")
 

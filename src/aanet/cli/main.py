@@ -24,11 +24,13 @@ from aanet.cli.doctor import doctor
 from aanet.cli.evaluate import evaluate
 from aanet.cli.export import export
 from aanet.cli.figure import figure
+from aanet.cli.inspect import inspect_file
 from aanet.cli.live import live
 from aanet.cli.models import models
 from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.serve import serve
+from aanet.cli.study_sampling import sampling
 from aanet.cli.train import train
 from aanet.errors import AanetError, MissingExtraError
 from aanet.version import __version__
@@ -91,10 +93,14 @@ app = typer.Typer(
 )
 data = typer.Typer(cls=Group, no_args_is_help=True, help="Check, analyze and synthesize datasets.")
 _add(data, None, check, stats, synthesize, preview)
+study = typer.Typer(cls=Group, no_args_is_help=True, help="Repeat studies of the paper on your data.")
+_add(study, None, sampling)
 _add(app, MATCHING, demo, predict, live, serve, calibrate, **{"calibrate board": calibrate_board})
 _add(app, TRAINING, train, evaluate, pseudo_label)
 app.add_typer(data, name="data", rich_help_panel=TRAINING)
-_add(app, MODELS, models, benchmark, export, convert, figure)
+app.add_typer(study, name="study", rich_help_panel=TRAINING)
+_add(app, MODELS, models, benchmark, inspect=inspect_file)
+_add(app, MODELS, export, convert, figure)
 _add(app, "Installation", doctor)
 
 

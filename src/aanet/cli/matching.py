@@ -42,16 +42,17 @@ class MatcherOptions:
     def among(self, models: list[str], model: str) -> MatcherOptions:
         """Return the options that apply to one of several models.
 
-        Beside networks, `sgbm` and files with an engine of their own run as they can; reports say how. A
+        Beside networks, classical matchers and files with an engine of their own run as they can; reports say how. A
         network spec is for the files of other programs. Alone, a model refuses what does not apply.
         """
         if len(models) == 1:
             return self
+        from aanet.engines.classical import CLASSICAL
         from aanet.engines.foreign.files import is_foreign
 
         path, own = Path(model), exported_suffixes().get(Path(model).suffix)
         options = self if is_foreign(path) else replace(self, network_spec=None)
-        if own is None and model != "sgbm" and not is_foreign(path):
+        if own is None and model not in CLASSICAL and not is_foreign(path):
             return options
         bf16 = own is not None and ENGINES[own].reads[path.suffix].bf16
         return replace(
@@ -59,7 +60,7 @@ class MatcherOptions:
             engine=None,
             device=None,
             precision="auto" if self.precision == "bf16" and not bf16 else self.precision,
-            max_disparity=self.max_disparity if model == "sgbm" else None,
+            max_disparity=self.max_disparity if model in CLASSICAL else None,
         )
 
 

@@ -13,7 +13,7 @@ from aanet.errors import WriteError
 
 # Titles under which the help groups options.
 MATCHING, COMPUTATION, DISPLAY, VIDEO = "Matching", "Computation", "Depth, points and colors", "Video"
-ANY_MODEL = "A bundled model, a weight file, a network file (.onnx, .xml, .pb), or sgbm."
+ANY_MODEL = "A bundled model, a weight file, a network file (.onnx, .xml, .pb), sgbm or cross-scale."
 
 
 def _complete_dataset(incomplete: str) -> list[str]:

@@ -11,7 +11,12 @@ from aanet.cli.console import status
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
+    from aanet.training.peers import Peers
+    from aanet.training.recipe import Recipe
     from aanet.training.trainer import Trainer
+
+# Of a process that torchrun has started and that stopped before the end; 0 would mean a complete run.
+STOPPED = 75
 
 
 def train(
@@ -37,6 +42,14 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run from its last checkpoint.")
     ] = False,
+    auto_resume: Annotated[
+        bool,
+        typer.Option(
+            "--auto-resume",
+            help="Continue the run if there is a checkpoint, start it otherwise: for torchrun --max-restarts "
+            "and schedulers, which repeat the same command.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -53,7 +66,8 @@ def train(
 
     The folder receives checkpoints (the last three and the best one), a manifest, a log, TensorBoard files
     and, at the end, weights.safetensors. On SIGTERM or Ctrl-C a checkpoint is written before the run stops;
-    --resume continues from it with the same result as an uninterrupted run.
+    --resume continues from it with the same result as an uninterrupted run. Under torchrun on several hosts,
+    the folder must be on storage that they share.
 
     Example: aanet train recipes/synthetic-cpu.toml --dry-run
     """
@@ -63,34 +77,72 @@ def train(
     # all other processes (on two busy cores, a step took 3 times as long).
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+    from aanet.training.peers import Peers
+
+    peers = Peers.from_environment()
+    with peers.together():
+        if as_json and not dry_run:
+            raise InputError("--json prints the result of a dry run; add --dry-run.")
+        if resume and auto_resume:
+            raise InputError("--resume and --auto-resume exclude each other.")
+        loaded = _load(recipe, overrides)
+
+    from rich.console import Console
+
+    from aanet.training.trainer import Trainer
+
+    folder = output or Path("runs") / recipe.stem
+    flags = {"--resume": resume, "--auto-resume": auto_resume, "--dry-run": dry_run}
+    _compare(loaded, [name for name, given in flags.items() if given], peers)
+    if not dry_run:
+        peers.require_shared(folder)
+        with peers.together():
+            _refuse_another_run(folder, resume or auto_resume or peers.rank > 0)
+    # The result of a dry run is all that it prints to stdout.
+    trainer = Trainer(loaded, None if dry_run else folder, Console(stderr=dry_run), peers)
+    if resume or auto_resume:
+        with peers.together():
+            trainer.resume(folder, or_start=auto_resume)
+    if dry_run:
+        _print_dry_run(trainer, as_json)
+        return
+    trainer.run()
+    if trainer.stopping and peers.launched:
+        raise typer.Exit(STOPPED)
+
+
+def _load(recipe: Path, overrides: list[str] | None) -> Recipe:
+    """Load the recipe, and prepare what must be prepared before torch is imported."""
     from aanet.training.recipe import load_recipe
 
-    if as_json and not dry_run:
-        raise InputError("--json prints the result of a dry run; add --dry-run.")
     loaded = load_recipe(recipe, overrides)
     if loaded.run.precision == "bf16-mixed" and loaded.run.accelerator in ("auto", "cpu"):
         from aanet.engines.bf16_support import bf16_support
 
         bf16_support("torch")  # broken AMX can only be disabled before torch is imported
+    return loaded
 
-    from rich.console import Console
 
+def _compare(recipe: Recipe, flags: list[str], peers: Peers) -> None:
+    """Raise an error if the processes of the run would not do the same."""
+    import torch
+
+    from aanet.version import __version__
+
+    facts = {"version of aanet": __version__, "version of torch": torch.__version__}
+    facts["recipe and --set options (by their digest)"] = recipe.digest()
+    facts["options"] = " ".join(flags) or "none"
+    peers.compare(facts)
+
+
+def _refuse_another_run(folder: Path, allowed: bool) -> None:
     from aanet.training.checkpoint import checkpoints
 
-    folder = output or Path("runs") / recipe.stem
-    if checkpoints(folder / "checkpoints") and not resume and not dry_run:
+    if not allowed and checkpoints(folder / "checkpoints"):
         raise InputError(
-            f"{folder} already contains a run; continue it with --resume, or choose another --output."
+            f"{folder} already contains a run; continue it with --resume or, in a command that is repeated, "
+            "--auto-resume, or choose another --output."
         )
-    from aanet.training.trainer import Trainer
-
-    trainer = Trainer(loaded, None if dry_run else folder, Console())
-    if resume:
-        trainer.resume(folder)
-    if dry_run:
-        _print_dry_run(trainer, as_json)
-    else:
-        trainer.run()
 
 
 def _print_dry_run(trainer: Trainer, as_json: bool) -> None:

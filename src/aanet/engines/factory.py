@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from aanet.engines.bf16_support import bf16_support
+from aanet.engines.classical import CLASSICAL, ClassicalEngine
 from aanet.engines.exported import open_exported
 from aanet.engines.foreign import files as foreign_files
 from aanet.engines.table import ENGINES, Options, exported_suffixes, network_engines, require_engine
@@ -16,9 +17,8 @@ from aanet.inference.spec import Engine, EngineUnavailableError, Precision
 from aanet.models.weights import files
 
 if TYPE_CHECKING:
-    from aanet.models.network import StereoNetwork
-
     from aanet.engines.foreign.spec import ForeignSpec
+    from aanet.models.network import StereoNetwork
 
     Model = str | os.PathLike[str] | StereoNetwork
     NetworkSpecSource = str | os.PathLike[str] | ForeignSpec
@@ -60,15 +60,13 @@ def open_engine(
         raise UnsupportedError(
             f"The engine {engine} only runs {' and '.join(card.reads)} files; write one with `aanet export`."
         )
-    if model == "sgbm":
-        from aanet.engines.sgbm import SgbmEngine
-
+    if isinstance(model, str) and model in CLASSICAL:
         if weights is not None or engine is not None or device not in (None, "cpu") or precision == "bf16":
             raise UnsupportedError(
-                "sgbm runs in OpenCV, so that weights, engine, device and precision do not apply; "
+                f"{model} runs in OpenCV, so that weights, engine, device and precision do not apply; "
                 "leave them out."
             )
-        return SgbmEngine(192 if max_disparity is None else max_disparity)
+        return ClassicalEngine(model, max_disparity)
     candidates = [engine] if engine is not None else fitting_engines(device)
     from_file = weights != "random" and (model is None or isinstance(model, str | os.PathLike))
     _probe_bf16(candidates[0], precision, device, from_file)
@@ -128,7 +126,7 @@ def _probe_bf16(engine: str, precision: str, device: str | None, from_file: bool
 def other_models() -> str:
     """What a matcher accepts besides networks with bundled weights, for error messages."""
     suffixes = dict.fromkeys([*exported_suffixes(), *foreign_files.SUFFIXES])
-    return f"a weight file, a network file ({', '.join(suffixes)}) or sgbm"
+    return f"a weight file, a network file ({', '.join(suffixes)}), {' or '.join(CLASSICAL)}"
 
 
 def find_source(

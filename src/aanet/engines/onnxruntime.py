@@ -24,7 +24,8 @@ except ImportError as error:
         "`pip install 'aanet[export]'`."
     ) from error
 
-_ERRORS_ONLY = 3
+runtime = onnxruntime  # imported without its telemetry, for others
+ERRORS_ONLY = 3  # level of its log
 
 
 class OnnxRuntimeEngine:
@@ -36,7 +37,7 @@ class OnnxRuntimeEngine:
         self._path = path
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or threads_from_environment() or 0
-        options.log_severity_level = _ERRORS_ONLY
+        options.log_severity_level = ERRORS_ONLY
         try:
             self._session = onnxruntime.InferenceSession(
                 path.read_bytes(), options, providers=["CPUExecutionProvider"]

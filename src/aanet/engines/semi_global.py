@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.errors import InputError
-from aanet.inference.holes import fill_smoothly
-from aanet.typing import FloatMap, Image, Mask
+from aanet.inference.consistency import Matched, complete
+from aanet.typing import FloatMap, Image
 
 _BLOCK = 3
-_MAX_LEFT_RIGHT_DIFFERENCE = 1.0  # pixels
-_SUPPORT = 15  # side of the window in which consistent neighbors raise the confidence of a pixel
 
 
 class SemiGlobalMatcher:
@@ -41,23 +39,12 @@ class SemiGlobalMatcher:
             mode=cv2.STEREO_SGBM_MODE_SGBM_3WAY,
         )
 
-    def __call__(self, left: Image, right: Image) -> tuple[FloatMap, FloatMap, Mask]:
-        """Match a pair of RGB images [H, W, 3].
-
-        Returns:
-            The disparity in pixels with holes filled, the confidence in 0..1, and where the left and the
-            right map agree (False: occluded or ambiguous, filled from the surroundings); each [H, W].
-        """
+    def __call__(self, left: Image, right: Image) -> Matched:
+        """Match a pair of RGB images [H, W, 3]."""
         left_gray, right_gray = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (left, right))
         disparity = self._match(left_gray, right_gray)
         mirrored = self._match(np.fliplr(right_gray), np.fliplr(left_gray))
-        difference = left_right_difference(disparity, np.fliplr(mirrored))
-        consistent = difference <= _MAX_LEFT_RIGHT_DIFFERENCE
-        dense = fill_smoothly(np.where(consistent, disparity, np.float32(np.nan)))
-        dense = np.minimum(cv2.medianBlur(dense, 5), np.float32(self.max_disparity))
-        agreement = np.where(consistent, np.exp(-np.where(consistent, difference, 0)), 0.2)
-        support = cv2.blur(consistent.astype(np.float32), (_SUPPORT, _SUPPORT))
-        return dense.astype(np.float32), (agreement * support).astype(np.float32), consistent
+        return complete(disparity, np.fliplr(mirrored), self.max_disparity)
 
     def _match(self, left: NDArray[np.generic], right: NDArray[np.generic]) -> FloatMap:
         """Return the raw disparity, NaN where OpenCV finds none."""
@@ -70,13 +57,3 @@ class SemiGlobalMatcher:
         disparity /= 16
         disparity[disparity < 0] = np.nan
         return disparity
-
-
-def left_right_difference(left: FloatMap, right: FloatMap) -> FloatMap:
-    """|d_left(x) − d_right(x − d_left(x))|; infinite where either is unknown or outside the right image."""
-    width = left.shape[1]
-    matched = np.arange(width) - left
-    known = np.isfinite(left) & (matched > -0.5)
-    column = np.where(known, np.rint(matched), 0).astype(np.int64)
-    difference: FloatMap = np.abs(left - np.take_along_axis(right, column, axis=1))
-    return np.where(known & np.isfinite(difference), difference, np.float32(np.inf))

@@ -13,7 +13,9 @@ from typing import Any, Protocol
 
 import cv2
 
+from aanet.engines.classical import CLASSICAL
 from aanet.engines.factory import find_source
+from aanet.engines.foreign.spec import ForeignSpec
 from aanet.engines.processor import this_processor
 from aanet.engines.table import ENGINES
 from aanet.evaluation.naming import is_file_name
@@ -51,6 +53,7 @@ class MatcherOrigin:
         options: The options of the matches, as requested.
         versions: Of this package and of the libraries that computed something.
         machine: The processor, and the number of threads.
+        foreign: How a network of another program is fed and read; None for our own.
     """
 
     source: str
@@ -60,6 +63,7 @@ class MatcherOrigin:
     options: MatchOptions
     versions: dict[str, str]
     machine: str
+    foreign: ForeignSpec | None = None
 
     @classmethod
     def of(
@@ -74,6 +78,7 @@ class MatcherOrigin:
             threads: The number of threads that was requested.
         """
         engine = matcher.engine
+        foreign = getattr(engine, "foreign", None)  # its class would import OpenVINO
         return cls(
             source=source,
             weights=digest_of(source),
@@ -82,6 +87,7 @@ class MatcherOrigin:
             options=options,
             versions=versions_of(engine.name),
             machine=f"{thread_count(threads)} threads of {this_processor().name}",
+            foreign=foreign if isinstance(foreign, ForeignSpec) else None,
         )
 
     def lines(self, model: str, done: Sequence[Processing]) -> list[tuple[str, str]]:
@@ -97,7 +103,8 @@ class MatcherOrigin:
         reach = f"disparities below {self.spec.max_disparity} px"
         described = ", ".join([*source, *network, *weights, reach])
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        return [(model, described), (f"{model}, computed by", f"{self.engine}; {self.machine}; {versions}")]
+        lines = [(model, described), (f"{model}, computed by", f"{self.engine}; {self.machine}; {versions}")]
+        return lines if self.foreign is None else [*lines, (f"{model}, spec", _spec_in_words(self.foreign))]
 
     def around(self, done: Sequence[Processing]) -> list[str]:
         """Return what was done before and after the network, apart from resizing."""
@@ -123,9 +130,21 @@ class MatcherOrigin:
             "scale": self.options.scale,
             "upscale_to": self.spec.hints.upscale_to if self.options.scale == "auto" else 0,
             "size_multiple": self.spec.sizes.multiple,
+            "network_spec": None if self.foreign is None else self.foreign.to_table(),
             "tile": self.options.tile,
             "postprocess": self.options.postprocess,
         }
+
+
+def _spec_in_words(spec: ForeignSpec) -> str:
+    """How a network of another program is fed and read."""
+    image, output, fixed = spec.image, spec.output, spec.size.fixed
+    words = [f"{image.color} images in {image.range[0]:g} … {image.range[1]:g}, {image.layout}"]
+    words += ["normalized by mean and deviation"] if image.mean or image.std else []
+    words += [f"resized to {_size(fixed)}"] if fixed else []
+    words += [f"{output.sign} disparities in units of a {output.unit}, times {output.scale:g}"]
+    words += [f"at {output.resolution:g} of the size"] if output.resolution != 1 else []
+    return ", ".join([*words, *([f"license {spec.license}"] if spec.license else [])])
 
 
 def _resizing(origin: MatcherOrigin, done: Sequence[Processing]) -> str:
@@ -166,7 +185,7 @@ def _count(words: Sequence[str]) -> str:
 
 def digest_of(source: str) -> str | None:
     """Return "sha256:" and the digest of the file that a model is opened from; None if it has none."""
-    if source == "sgbm":
+    if source in CLASSICAL:
         return None
     path = Path(source) if is_file_name(source) else find_source(source, None, None)
     if not isinstance(path, Path):

@@ -38,12 +38,37 @@ class SamplingPoints:
 
 
 @dataclass(frozen=True)
-class _Field:
+class Field:
     """The sampling points of one layer for every pixel of its grid: [P, h, w] each."""
 
     x: NDArray[np.float32]
     y: NDArray[np.float32]
     weight: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The sampling points of all adaptive layers of the finest scale, and where their grid lies.
+
+    Attributes:
+        layers: First to last.
+        regular: The window from which every layer starts.
+        step: Pixels of the image per pixel of the grid.
+        shift: Columns and rows of padding before the image.
+    """
+
+    layers: list[Field]
+    regular: Field
+    step: float
+    shift: NDArray[np.float32]
+
+    def to_grid(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Convert points [..., 2] of the image to the grid."""
+        return ((points + self.shift + 0.5) / self.step - 0.5).astype(np.float32)
+
+    def to_image(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Convert points [..., 2] of the grid to the image."""
+        return ((points + 0.5) * self.step - 0.5 - self.shift).astype(np.float32)
 
 
 def sampling_points(
@@ -67,17 +92,26 @@ def sampling_points(
         raise AanetError(
             f"The number of levels must be 1 to {len(layers)}, the adaptive layers; got {levels}."
         )
-    padding = padding_for(height, width, network.sizes)
-    pair = [padding.pad(np.float32(image.transpose(2, 0, 1)[None] / 255)) for image in (left, right)]
-    fields = _record(network, layers, pair)[-levels:]
-    step = pair[0].shape[-1] / fields[0].x.shape[-1]  # pixels of the image per pixel of the grid
-    shift = np.array((padding.left, padding.top), np.float32)
+    fields = record_fields(network, left, right)
     result = []
     for pixel in pixels:
-        start = (np.array([pixel], np.float32) + shift + 0.5) / step - 0.5
-        points, weights = _follow(fields, start)
-        result.append(SamplingPoints(pixel, (points + 0.5) * step - 0.5 - shift, weights))
+        start = fields.to_grid(np.array([pixel], np.float32))
+        points, weights = _follow(fields.layers[-levels:], start)
+        result.append(SamplingPoints(pixel, fields.to_image(points), weights))
     return result
+
+
+def record_fields(network: StereoNetwork, left: Image, right: Image) -> Fields:
+    """Match a pair of RGB images [H, W, 3] and record where every adaptive layer samples."""
+    height, width = left.shape[:2]
+    padding = padding_for(height, width, network.sizes)
+    pair = [padding.pad(np.float32(image.transpose(2, 0, 1)[None] / 255)) for image in (left, right)]
+    layers = adaptive_layers(network)
+    recorded = _record(network, layers, pair)
+    _, rows, columns = recorded[0].x.shape
+    regular = regular_window(layers[0], rows, columns)
+    shift = np.array((padding.left, padding.top), np.float32)
+    return Fields(recorded, regular, pair[0].shape[-1] / columns, shift)
 
 
 def adaptive_layers(network: StereoNetwork) -> list[DeformConv2d]:
@@ -96,9 +130,9 @@ def adaptive_layers(network: StereoNetwork) -> list[DeformConv2d]:
 
 
 @torch.inference_mode()
-def _record(network: StereoNetwork, layers: list[DeformConv2d], pair: list[FloatMap]) -> list[_Field]:
+def _record(network: StereoNetwork, layers: list[DeformConv2d], pair: list[FloatMap]) -> list[Field]:
     """Match the padded pair [1, 3, H, W] and record the points that every layer predicts."""
-    fields: list[_Field] = []
+    fields: list[Field] = []
 
     def note(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         assert isinstance(layer, DeformConv2d)
@@ -115,21 +149,27 @@ def _record(network: StereoNetwork, layers: list[DeformConv2d], pair: list[Float
     return fields
 
 
-def _field(offset: Tensor, mask: Tensor, layer: DeformConv2d) -> _Field:
+def regular_window(layer: DeformConv2d, height: int, width: int) -> Field:
+    """The points of a layer without offsets and weights: a dilated window, the same in every group."""
+    kernel = layer.DILATION * (np.arange(layer.KERNEL) - layer.KERNEL // 2)
+    rows, columns = (
+        np.tile(axis.ravel(), layer.GROUPS)[:, None, None]
+        for axis in np.meshgrid(kernel, kernel, indexing="ij")
+    )
+    x, y = np.broadcast_arrays(columns + np.arange(width), rows + np.arange(height)[:, None])  # [G·9, h, w]
+    return Field(x.astype(np.float32), y.astype(np.float32), np.ones(x.shape, np.float32))
+
+
+def _field(offset: Tensor, mask: Tensor, layer: DeformConv2d) -> Field:
     """Convert the predictions [1, G·2·9, h, w] and [1, G·9, h, w] of a layer to positions on its grid."""
     height, width = offset.shape[2:]
     moved = offset[0].view(-1, 2, height, width).numpy()  # [G·9, (y, x), h, w]
-    kernel = np.arange(layer.KERNEL) - layer.KERNEL // 2
-    rows, columns = (
-        np.tile(axis.ravel(), layer.GROUPS) for axis in np.meshgrid(kernel, kernel, indexing="ij")
-    )
-    y = moved[:, 0] + layer.DILATION * rows[:, None, None] + np.arange(height)[:, None]
-    x = moved[:, 1] + layer.DILATION * columns[:, None, None] + np.arange(width)
-    return _Field(x.astype(np.float32), y.astype(np.float32), mask[0].numpy())
+    window = regular_window(layer, height, width)
+    return Field(window.x + moved[:, 1], window.y + moved[:, 0], mask[0].numpy())
 
 
 def _follow(
-    fields: list[_Field], start: NDArray[np.float32]
+    fields: list[Field], start: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return points [N, 2] and weights [N] on the grid, from the last field back to the first."""
     points, weights = start, np.ones(len(start), np.float32)

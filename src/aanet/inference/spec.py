@@ -29,7 +29,7 @@ class NetworkSpec:
     """What a matcher must know about a network; stored with converted and exported networks.
 
     Attributes:
-        name: The network's name in the zoo, or "sgbm".
+        name: The network's name in the zoo, or that of a classical matcher.
         max_disparity: Disparities from 0 to below this number of pixels are searched.
         bytes_per_pixel: Peak memory of a prediction with 192 disparities; see `Card`.
         correlates: Whether it also needs memory for the correlation of whole rows.

@@ -17,10 +17,10 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from aanet.data import transforms
 from aanet.data.datasets import Mixed, PairSource, StereoDataset, open_dataset
 from aanet.data.sample import StereoSample
-from aanet.errors import AanetError, InputError, ReadError
+from aanet.errors import AanetError, InputError, ReadError, UnsupportedError
 from aanet.synthetic import SyntheticWorld, prepare_worker
 from aanet.training.losses import Truth
-from aanet.training.recipe import AugmentationSpec, DataSpec
+from aanet.training.recipe import AugmentationSpec, DataSpec, Recipe, StageSpec
 
 # An epoch and the index of a pair, which together seed its augmentation.
 Draw = tuple[int, int]
@@ -70,6 +70,25 @@ def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity
     if weights and len(weights) != len(specs):
         raise InputError("Either all [[data]] entries of a recipe must have a weight, or none of them.")
     return Mixed(sources, weights or None)
+
+
+def open_stages(recipe: Recipe) -> list[Mixed]:
+    """Open the data of every stage."""
+    return [
+        open_mixture(recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity)
+        for stage in recipe.stage
+    ]
+
+
+def pairs_per_process(stage: StageSpec, processes: int) -> int:
+    """Return the pairs of one forward pass in one process."""
+    parts = stage.accumulate * processes
+    if stage.batch % parts:
+        raise UnsupportedError(
+            f"stage {stage.name!r}: a batch of {stage.batch} pairs cannot be split evenly into "
+            f"{stage.accumulate} parts for each of {processes} processes."
+        )
+    return stage.batch // parts
 
 
 def make_augmentation(spec: AugmentationSpec, crop: tuple[int, int]) -> transforms.Compose:

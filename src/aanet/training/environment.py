@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import random
@@ -12,6 +13,7 @@ from types import FrameType
 
 import numpy as np
 import torch
+import torch.distributed
 from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
@@ -22,6 +24,7 @@ from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.training.batches import open_source
+from aanet.training.peers import Peers
 from aanet.training.recipe import Recipe
 from aanet.training.transfer import start_from
 from aanet.training.validation import ValidationSet
@@ -39,14 +42,36 @@ def make_fabric(recipe: Recipe) -> Fabric:
     warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     # The heads of coarser predictions get no gradient when only the finest prediction has a loss.
     has_unused = any(stage.loss == "finest" for stage in recipe.stage)
-    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    hosts = int(os.environ.get("GROUP_WORLD_SIZE", world // local))
+    if local * hosts != world:
+        raise UnsupportedError(
+            f"Every host must start the same number of processes; this one starts {local}, and {hosts} hosts "
+            f"start {world}."
+        )
     return Fabric(
         accelerator=run.accelerator,
         strategy=DDPStrategy(find_unused_parameters=has_unused),
         devices=local,
-        num_nodes=int(os.environ["WORLD_SIZE"]) // local,
+        num_nodes=hosts,
         precision=run.precision,
     )
+
+
+def launch(fabric: Fabric, peers: Peers) -> None:
+    """Join the other processes, if there are any.
+
+    Not by torch's own store: torchrun may keep it over a restart, and its processes then look for each
+    other at the addresses of those that have ended.
+    """
+    if peers.count > 1:
+        nccl = fabric.device.type == "cuda"
+        torch.distributed.init_process_group(
+            "nccl" if nccl else "gloo", store=peers.store(), rank=peers.rank, world_size=peers.count
+        )
+        if nccl:  # as Fabric does: its threads must not outlive the interpreter
+            atexit.register(torch.distributed.destroy_process_group)
+    fabric.launch()
 
 
 def _require_accelerator(name: str) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from aanet.data.datasets import StereoDataset
-from aanet.engines.semi_global import left_right_difference
 from aanet.errors import InputError
+from aanet.inference.consistency import left_right_difference
 from aanet.inference.options import MatchOptions
 from aanet.inference.processing import Processing
 from aanet.io.disparity import write_disparity

@@ -11,7 +11,7 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor
 
-from aanet.errors import AanetError
+from aanet.errors import AanetError, InputError
 from aanet.models.network import normalize
 from aanet.ops import resize_disparity
 from aanet.training.batches import StereoBatch
@@ -56,7 +56,7 @@ class Stepper:
         """Accumulate gradients over the parts of a batch, then update the weights if all are finite."""
         # Restored if the step is skipped: non-finite batch statistics would break all later predictions.
         statistics = [buffer.clone() for buffer in self.plain_module.buffers()]
-        parts = [self._next_batch() for _ in range(self.accumulate)]
+        parts = self._next_batches()
         losses: list[Tensor] = []
         for number, batch in enumerate(parts, start=1):
             with self.fabric.no_backward_sync(self.module, enabled=number < self.accumulate):
@@ -81,11 +81,15 @@ class Stepper:
         names = [name for part in parts for name in part.names]
         return StepResult(float(mean_loss), epe, finite, names, batch, full)
 
-    def _next_batch(self) -> StereoBatch:
-        batch = next(self.batches)
-        if isinstance(batch, AanetError):
-            raise batch
-        return batch
+    def _next_batches(self) -> list[StereoBatch]:
+        """Return the parts of a batch; a pair that one process cannot read is an error in all of them."""
+        read = [next(self.batches) for _ in range(self.accumulate)]
+        error = next((each for each in read if isinstance(each, AanetError)), None)
+        if not self._everywhere(torch.tensor(error is None, device=self.fabric.device)):
+            raise error or InputError(
+                "Another process of the run cannot read a pair; its message says which."
+            )
+        return [each for each in read if isinstance(each, StereoBatch)]
 
     def _inputs(self, batch: StereoBatch) -> list[Tensor]:
         """Move both images, normalized, and the ground truth to the device."""

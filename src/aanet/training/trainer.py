@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -17,11 +18,9 @@ from aanet.errors import InputError, ReadError, UnsupportedError
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
 from aanet.synthetic.heap import keep_freed_memory
-from aanet.training import batches, environment, stages
+from aanet.training import batches, environment, resuming, stages
 from aanet.training.checkpoint import (
     TrainingState,
-    checkpoints,
-    load_checkpoint,
     random_states,
     restore_random_states,
     save_checkpoint,
@@ -30,9 +29,10 @@ from aanet.training.checkpoint import (
 from aanet.training.ema import WeightAverage
 from aanet.training.manifest import describe_run, write_manifest
 from aanet.training.optimizer import make_optimizer, set_learning_rate
+from aanet.training.peers import Peers
 from aanet.training.recipe import Recipe, StageSpec
 from aanet.training.reporting import Averages, Report, Reporter, training_picture
-from aanet.training.run_lock import locked
+from aanet.training.run_lock import locked, wait_until_free
 from aanet.training.schedules import Progress
 from aanet.training.step import Stepper, StepResult
 from aanet.training.transfer import without_training_heads
@@ -44,49 +44,61 @@ MAX_NON_FINITE = 10
 class Trainer:
     """Trains a network through the stages of a recipe; without a folder nothing is written to disk."""
 
-    def __init__(self, recipe: Recipe, folder: Path | None, console: Console) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path | None, console: Console, peers: Peers | None = None
+    ) -> None:
+        """With `peers`, a mistake that one of several processes finds is an error in all of them."""
         torch.set_flush_denormal(True)  # denormal numbers slow down a CPU
         keep_freed_memory()
         if recipe.run.threads:
             torch.set_num_threads(recipe.run.threads)
         self.recipe = recipe
-        self.fabric = environment.make_fabric(recipe)
-        self.fabric.launch()
+        self.peers = peers or Peers.from_environment()
+        with self.peers.together():
+            self.fabric = environment.make_fabric(recipe)
+        environment.launch(self.fabric, self.peers)
         self.folder = folder if self.fabric.is_global_zero else None
         quiet = Console(quiet=True)
         self.reporter = Reporter(self.folder, console if self.fabric.is_global_zero else quiet)
         environment.seed_everything(recipe.seed)
-        network, self.hints = environment.prepare_network(recipe)
-        self.network = network.to(self.fabric.device)
-        self.matching_loss = stages.matching_loss_of(self.network)
         # All stages are checked and their data opened now, so that mistakes in late ones are found at once.
-        for stage in recipe.stage:
-            stages.check_stage(stage, self.network, self.matching_loss)
-            self._pairs_per_process(stage)
+        with self.peers.together():
+            network, self.hints = environment.prepare_network(recipe)
+            self.network = network.to(self.fabric.device)
+            self.matching_loss = stages.matching_loss_of(self.network)
+            for stage in recipe.stage:
+                stages.check_stage(stage, self.network, self.matching_loss)
+                batches.pairs_per_process(stage, self.fabric.world_size)
+            self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
+            self.sources = batches.open_stages(recipe)
+        self.peers.compare({"number of pairs": ", ".join(str(len(source)) for source in self.sources)})
         self.average = self._new_average()
-        self.validation_sets = environment.open_validation(recipe) if self.fabric.is_global_zero else []
-        self.sources = [
-            batches.open_mixture(
-                recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity
-            )
-            for stage in recipe.stage
-        ]
         self.stage_index = 0
         self.step = 0  # over all stages
         self.skipped = 0  # steps with a loss that was not finite
         self.progress = Progress()  # in the current stage
         self.optimizer_state: dict[str, Any] | None = None  # from a checkpoint, until its stage is set up
-        self.stopping = False
+        self.told_to_stop = False  # by a signal to this process
+        self.stopping = False  # all processes, after the same step
 
-    def resume(self, folder: Path) -> None:
-        """Continue from the newest undamaged checkpoint in a run's folder."""
-        found = checkpoints(folder / "checkpoints")
+    def resume(self, folder: Path, or_start: bool = False) -> None:
+        """Continue from the newest undamaged checkpoint in a run's folder.
+
+        With `or_start`, a run without a checkpoint starts, and the end of an earlier process is waited for.
+        """
+        with self.peers.together():
+            if or_start and self.folder is not None:
+                wait_until_free(self.folder)
+        found = resuming.find_checkpoints(self.fabric, self.peers, folder)
+        if not found and or_start:
+            self.reporter.say(f"There is no checkpoint in {folder / 'checkpoints'}: the run starts.")
+            return
         if not found:
             raise ReadError(f"There is no checkpoint in {folder / 'checkpoints'} to resume from.")
         damaged: list[Path] = []
         for path in reversed(found):
             try:
-                self._restore(load_checkpoint(path, self.recipe.network.name), path)
+                self._restore(resuming.read_checkpoint(self.fabric, path, self.recipe.network.name), path)
             except ReadError as error:
                 self.reporter.say(f"{error} Trying the checkpoint before it.")
                 damaged.append(path)
@@ -122,6 +134,9 @@ class Trainer:
         if self.average is not None and checkpoint.average:
             self.average.load(checkpoint.average, state["average_updates"])
         restore_random_states(state["random"])
+        processes = state.get("processes", self.fabric.world_size)  # not in older checkpoints
+        if processes != self.fabric.world_size:
+            self.reporter.say(resuming.where_exactness_ends(processes, self.fabric.world_size))
 
     def run(self, stop_after: int | None = None, steps_per_stage: int | None = None) -> Path | None:
         """Train the remaining stages, then export the weights.
@@ -133,11 +148,7 @@ class Trainer:
         Returns:
             The file of exported weights; None if stopped before the end, or without a folder.
         """
-        alone = nullcontext() if self.folder is None else locked(self.folder)
-        with alone, self.reporter, environment.on_stop_signal(self._stop):
-            self.reporter.continue_after(self.step)
-            if self.folder is not None:
-                write_manifest(self.folder / "manifest.json", self.manifest())
+        with self._alone(), self.reporter, environment.on_stop_signal(self._ask_to_stop):
             for index in range(self.stage_index, len(self.recipe.stage)):
                 if index > self.stage_index:
                     self.stage_index, self.progress, self.optimizer_state = index, Progress(), None
@@ -146,7 +157,19 @@ class Trainer:
                 if self.stopping:
                     self.reporter.say(f"stopped after step {self.step}; --resume continues from there.")
                     return None
-            return self._export()
+            with self.peers.together():
+                return self._export()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of the folder, in the first process, and prepare the files of the run."""
+        with contextlib.ExitStack() as stack:
+            with self.peers.together():
+                if self.folder is not None:
+                    stack.enter_context(locked(self.folder))
+                    self.reporter.continue_after(self.step)
+                    write_manifest(self.folder / "manifest.json", self.manifest())
+            yield
 
     def manifest(self) -> dict[str, Any]:
         """Return a description of the run as plain values."""
@@ -156,8 +179,8 @@ class Trainer:
         ]
         return describe_run(self.recipe, data)
 
-    def _stop(self) -> None:
-        self.stopping = True
+    def _ask_to_stop(self) -> None:
+        self.told_to_stop = True
 
     def _run_stage(self, stage: StageSpec, stop_after: int | None, steps_per_stage: int | None) -> None:
         stepper = self._set_up(stage)
@@ -180,10 +203,11 @@ class Trainer:
                 self._save(stepper)
                 saved = time.monotonic()
             if self.step == stop_after:
-                self._stop()
+                self.stopping = True
             if self.progress.steps == last:
                 break
-        self._save(stepper, math.nan if self.stopping else self._validate())
+        with self.peers.together():
+            self._save(stepper, math.nan if self.stopping else self._validate())
 
     def _new_average(self) -> WeightAverage | None:
         decay = self.recipe.run.ema_decay
@@ -212,8 +236,9 @@ class Trainer:
         source = self.sources[self.stage_index]
         self.progress.epoch_pairs = len(source)
         seed = self.recipe.seed + 1000 * self.stage_index  # a different order of pairs in every stage
-        pairs = self._pairs_per_process(stage)
-        share = batches.Share(self.progress.pairs, pairs, self.fabric.global_rank, self.fabric.world_size)
+        rank, processes = self.fabric.global_rank, self.fabric.world_size
+        pairs = batches.pairs_per_process(stage, processes)
+        share = batches.Share(self.progress.pairs, pairs, rank, processes)
         augmentation = batches.make_augmentation(self.recipe.augmentation, stage.crop)
         loader = batches.make_loader(
             batches.AugmentedPairs(source, augmentation, seed),
@@ -226,16 +251,6 @@ class Trainer:
             stepper.optimizer.load_state_dict(self.optimizer_state)
             self.optimizer_state = None
         return stepper
-
-    def _pairs_per_process(self, stage: StageSpec) -> int:
-        """The pairs of one forward pass in one process."""
-        parts = stage.accumulate * self.fabric.world_size
-        if stage.batch % parts:
-            raise UnsupportedError(
-                f"stage {stage.name!r}: a batch of {stage.batch} pairs cannot be split evenly into "
-                f"{stage.accumulate} parts for each of {self.fabric.world_size} processes."
-            )
-        return stage.batch // parts
 
     def _count(self, result: StepResult, stage: StageSpec) -> None:
         self.step += 1
@@ -254,9 +269,16 @@ class Trainer:
             )
 
     def _agree(self, seconds: float) -> float:
-        """Synchronize time and stop flag with the first process, so that all processes stop together."""
+        """Stop all processes after the same step if one was told to; returns the first one's time."""
+        asked = float(self.told_to_stop)
         if self.fabric.world_size > 1:
-            seconds, self.stopping = self.fabric.broadcast((seconds, self.stopping))
+            own = [seconds if self.fabric.is_global_zero else 0.0, asked]
+            values = torch.tensor(own, dtype=torch.float64, device=self.fabric.device)
+            total = self.fabric.all_reduce(values, reduce_op="sum")
+            assert isinstance(total, torch.Tensor)  # as what was given
+            seconds, asked = total.tolist()
+        # Not by the handler of the signal, which may come when this process alone is about to take a step.
+        self.stopping = asked > 0
         return seconds
 
     def _report(self, stage: StageSpec, result: StepResult, averages: Averages) -> Averages:
@@ -307,6 +329,7 @@ class Trainer:
             "matching_loss": self.matching_loss.state_dict() if self.matching_loss else {},
             "average_updates": self.average.updates if self.average else 0,
             "random": random_states(),
+            "processes": self.fabric.world_size,
         }
         average = self.average.state if self.average else {}
         checkpoint = TrainingState(

@@ -177,7 +177,7 @@ async def models(service: Current) -> ModelList:
             engine=None if model.facts is None else model.facts.engine,
             seconds_per_megapixel=model.seconds_per_megapixel,
             taken=model.worker.taken,
-            slots=1 + settings.queue,
+            slots=model.worker.slots,
         )
         for model in service.catalog
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import Depends, FastAPI
 from starlette.datastructures import QueryParams
 from starlette.types import Scope
@@ -13,6 +15,7 @@ from aanet.web.errors import add_error_handlers
 from aanet.web.limits import Gate, UploadLimit
 from aanet.web.live import LiveSession
 from aanet.web.live_api import live as live_api
+from aanet.web.matching import StartMatching
 from aanet.web.page import add_page
 from aanet.web.service import Service
 from aanet.web.settings import Settings
@@ -20,8 +23,16 @@ from aanet.web.settings import Settings
 API_PREFIX = "/api/v1"
 
 
-def create_app(settings: Settings, live: LiveSession | None = None) -> FastAPI:
-    """Create an application with its own matchers, and with what shows the frames of a live session."""
+def create_app(
+    settings: Settings, live: LiveSession | None = None, start: StartMatching | None = None
+) -> FastAPI:
+    """Create an application with its own matchers.
+
+    Args:
+        settings: Models, access control and limits.
+        live: A live session, whose frames the application shows.
+        start: Where pairs are matched; None for child processes, or as `settings.isolate` says.
+    """
     app = FastAPI(
         title="aanet",
         summary="Stereo matching over HTTP",
@@ -33,7 +44,8 @@ def create_app(settings: Settings, live: LiveSession | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service = service = Service(settings, live)
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # strangers must not fill the log
+    app.state.service = service = Service(settings, live, start)
     guard = [Depends(require_token)] if settings.token else []
     refusals = documentation.problems(401) if settings.token else {}
     app.include_router(api, prefix=API_PREFIX, dependencies=guard, responses=refusals)
@@ -50,5 +62,11 @@ def create_app(settings: Settings, live: LiveSession | None = None) -> FastAPI:
         if scope["method"] == "POST" and scope["path"] == f"{API_PREFIX}/disparity":
             service.refuse_if_full(QueryParams(scope["query_string"]).get("model"))
 
-    app.add_middleware(Gate, metrics=service.metrics, local=settings.local, refuse_early=refuse_if_full)
+    app.add_middleware(
+        Gate,
+        metrics=service.metrics,
+        local=settings.local,
+        local_clients=settings.local_clients,
+        refuse_early=refuse_if_full,
+    )
     return app

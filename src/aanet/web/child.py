@@ -49,6 +49,8 @@ def child_command() -> list[str]:
 class MatcherProcess:
     """The parent's side: `Matchers` in a process, which is started on first use and after each failure."""
 
+    at_once = 1
+
     def __init__(self, name: str, source: str, max_pixels: int, *, network_spec: str | None = None) -> None:
         self._name = name
         self._first = pickle.dumps((name, source, max_pixels, network_spec))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
@@ -42,16 +43,23 @@ class Gate:
         app: What handles the requests that are not refused.
         metrics: Where responses are counted.
         local: Whether to accept only requests whose host is this machine.
+        local_clients: Whether to accept only clients on this machine.
         refuse_early: Raises the error of a request that its header shows to be in vain. Under a flood, it is
             several times as fast as the framework, which would parse and validate the request first.
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, local: bool, refuse_early: Callable[[Scope], None]
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        local: bool,
+        local_clients: bool,
+        refuse_early: Callable[[Scope], None],
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._local = local
+        self._local_clients = local_clients
         self._refuse_early = refuse_early
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,6 +100,9 @@ class Gate:
         if self._local and _split(f"//{host}").hostname not in _LOCAL_HOSTS:  # against DNS rebinding
             message = "This server accepts requests only under the names of this machine, such as 127.0.0.1."
             raise ServiceError(400, "wrong_host", message)
+        if self._local_clients and not _is_loopback(scope.get("client")):
+            message = "This server has no token and therefore accepts requests from its own machine only."
+            raise ServiceError(403, "foreign_client", message)
         # Forms on the pages of other sites can be sent anywhere.
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
         if site is not None:
@@ -113,6 +124,16 @@ def _with_plain_path(scope: Scope) -> Scope:
     host = (b"host", url.netloc.encode("utf-8", "replace"))  # which takes precedence over the header
     plain = url.path or "/"
     return {**scope, "path": plain, "raw_path": plain.encode("utf-8", "replace"), "headers": [host, *headers]}
+
+
+def _is_loopback(client: tuple[str, int] | None) -> bool:
+    """Whether a client is on this machine; one without an address is connected by a Unix socket."""
+    if client is None:
+        return True
+    try:
+        return ip_address(client[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def _split(url: str) -> SplitResult:

@@ -77,7 +77,15 @@ class Opener(Protocol):
 
 
 class Matching(Protocol):
-    """Answers requests for one model, one at a time; `Matchers` here, `MatcherProcess` in a child process."""
+    """Answers requests for one model.
+
+    `Matchers` does it in this process, `MatcherProcess` in a child process, and `Replicas` of
+    `aanet.cluster` on other machines.
+    """
+
+    @property
+    def at_once(self) -> int:
+        """The maximum number of requests at a time."""
 
     @property
     def is_open(self) -> bool:
@@ -97,9 +105,19 @@ class Matching(Protocol):
         """Stop at once."""
 
 
+class StartMatching(Protocol):
+    """How a server gets the `Matching` of a model: by one of the classes, or as `aanet.cluster` does."""
+
+    def __call__(
+        self, name: str, source: str, max_pixels: int, *, network_spec: str | None = None
+    ) -> Matching:
+        """Return it, not yet open."""
+
+
 class Matchers:
     """The matchers of one model, in this process: a running match cannot be stopped."""
 
+    at_once = 1
     memory = 0
 
     def __init__(

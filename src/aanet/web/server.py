@@ -37,7 +37,6 @@ def run(
         open_live: Opens a live session, which is shown instead of a form for pairs.
     """
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)
     with contextlib.ExitStack() as held:
         listening = held.enter_context(_listen(host, port))
         live = None if open_live is None else held.enter_context(contextlib.closing(open_live()))

@@ -16,7 +16,7 @@ from aanet.web.errors import ServiceError, busy, stopping
 from aanet.web.formats import require_possible
 from aanet.web.forms import read_form
 from aanet.web.live import LiveSession
-from aanet.web.matching import Matched, MatchRequest
+from aanet.web.matching import Matched, MatchRequest, StartMatching
 from aanet.web.metrics import DISCONNECTED, Metrics
 from aanet.web.models import Catalog, ServedModel
 from aanet.web.responses import MatchResponse
@@ -30,11 +30,13 @@ _FILES_AT_ONCE = 4  # of a live session
 class Service:
     """The matchers with their queues and metrics, and the live session if there is one."""
 
-    def __init__(self, settings: Settings, live: LiveSession | None = None) -> None:
+    def __init__(
+        self, settings: Settings, live: LiveSession | None = None, start: StartMatching | None = None
+    ) -> None:
         self.settings = settings
         self.live = live
         self.encoder = Worker(_FILES_AT_ONCE - 1)  # for files of the live session
-        self.catalog = Catalog(settings)
+        self.catalog = Catalog(settings, start)
         self.metrics = Metrics(self.catalog)
         self.stopping = False
         self.wrong_token = asyncio.Lock()  # held while a wrong token is answered

@@ -21,6 +21,8 @@ class Settings:
         queue: Maximum number of requests that wait for a matcher while it runs another one.
         timeout: Maximum seconds from the first byte of a request to the last byte of its response.
         local: Whether to accept only requests whose host is this machine.
+        local_clients: Whether to accept only clients on this machine, for a server that does not choose
+            itself which address it listens on.
         open_at_once: Whether the default matcher is open before the first request.
         isolate: Whether each matcher runs in a child process, so that it can be stopped and may crash.
     """
@@ -33,5 +35,6 @@ class Settings:
     queue: int = 8
     timeout: float = 120.0
     local: bool = True
+    local_clients: bool = False
     open_at_once: bool = True
     isolate: bool = True

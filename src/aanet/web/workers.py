@@ -1,4 +1,4 @@
-"""A thread with a bounded queue, which refuses requests when it is full."""
+"""Threads with a bounded queue, which refuses requests when it is full."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ T = TypeVar("T")
 
 
 class Worker:
-    """A thread that runs one task at a time, with a queue for `waiting` more."""
+    """One or more threads that run one task each at a time, with a queue for `waiting` more.
 
-    def __init__(self, waiting: int) -> None:
-        self._limit = 1 + waiting
+    Attributes:
+        at_once: The number of threads.
+        slots: The maximum number of requests, running and waiting.
+    """
+
+    def __init__(self, waiting: int, at_once: int = 1) -> None:
+        self.at_once = at_once
+        self.slots = at_once + waiting
         self._slots: set[Slot] = set()
         self._closed = False
-        self.turn = asyncio.Lock()  # first come, first served
-        self.thread = ThreadPoolExecutor(1, "matcher")
+        self.turn = asyncio.Semaphore(at_once)  # first come, first served
+        self.threads = ThreadPoolExecutor(at_once, "matcher")
 
     @property
     def taken(self) -> int:
@@ -46,8 +52,8 @@ class Worker:
     def require_free(self, retry_after: int) -> None:
         """Raise an error if no slot is free."""
         self.require_open()
-        if self.taken >= self._limit:
-            raise busy("full", f"All {self._limit} slots of this matcher are taken.", retry_after)
+        if self.taken >= self.slots:
+            raise busy("full", f"All {self.slots} slots of this matcher are taken.", retry_after)
 
     def require_open(self) -> None:
         """Raise an error if the server is stopping."""
@@ -55,7 +61,7 @@ class Worker:
             raise stopping()
 
     def close(self) -> None:
-        """Finish the running task and refuse all others."""
+        """Finish the running tasks and refuse all others."""
         self._closed = True
         for slot in self._slots:
             slot.cancel_waiting()
@@ -70,7 +76,7 @@ class Slot:
         self._running = False
 
     def submit(self, work: Callable[[], T]) -> asyncio.Task[T]:
-        """Run `work` in the worker's thread when it is this slot's turn."""
+        """Run `work` in a thread of the worker when it is this slot's turn."""
         self._worker.require_open()
         self._task = task = asyncio.create_task(self._take_turn(work))
         return task
@@ -97,4 +103,4 @@ class Slot:
     async def _take_turn(self, work: Callable[[], T]) -> T:
         async with self._worker.turn:
             self._running = True
-            return await asyncio.get_running_loop().run_in_executor(self._worker.thread, work)
+            return await asyncio.get_running_loop().run_in_executor(self._worker.threads, work)

@@ -78,7 +78,11 @@ def network_inputs(spec: ForeignSpec, graph: Graph, left: FloatMap, right: Float
             known = ", ".join(port.name for port in graph.inputs)
             raise ReadError(f"The network {spec.name} has no input {each.name!r}; it has {known}.")
         scaled = (max(round(size[0] * each.scale), 1), max(round(size[1] * each.scale), 1))
-        arrays[port.name] = _as_type(_tensor(each, spec.image, left, right, scaled), port.type)
+        tensor = _tensor(each, spec.image, left, right, scaled)
+        if not port.takes(tensor.shape):  # OpenVINO would change the network to fit
+            given = " × ".join(map(str, tensor.shape))
+            raise ReadError(f"The network {spec.name} cannot run on {given} numbers; it takes {port.shown}.")
+        arrays[port.name] = _as_type(tensor, port.type)
     missing = [port.name for port in graph.inputs if port.name not in arrays]
     if missing:
         raise ReadError(f"The spec of {spec.name} does not say what the input {missing[0]!r} takes.")
@@ -96,17 +100,21 @@ def _tensor(
 
 def _pixels(rgb: FloatMap, image: ImageSpec) -> FloatMap:
     """Return an image [3, H, W] in the network's colors and numbers, [C, H, W]."""
-    if image.color == "gray":
-        colors = cv2.cvtColor(np.ascontiguousarray(rgb.transpose(1, 2, 0)), cv2.COLOR_RGB2GRAY)[None]
-    else:
-        colors = rgb if image.color == "RGB" else rgb[::-1]
+    colors = {"RGB": rgb, "BGR": rgb[::-1], "gray": _gray(rgb)[None]}[image.color]
     low, high = image.range
-    values = colors * np.float32(high - low) + np.float32(low)
+    values: FloatMap = colors * np.float32(high - low) + np.float32(low)
     if image.mean:
         values = values - np.array(image.mean, np.float32)[:, None, None]
     if image.std:
         values = values / np.array(image.std, np.float32)[:, None, None]
-    return values.astype(np.float32)
+    return values
+
+
+def _gray(rgb: FloatMap) -> FloatMap:
+    gray: FloatMap = cv2.cvtColor(np.ascontiguousarray(rgb.transpose(1, 2, 0)), cv2.COLOR_RGB2GRAY).astype(
+        np.float32
+    )
+    return gray
 
 
 def _as_type(tensor: FloatMap, kind: str) -> NDArray[Any]:
@@ -130,13 +138,14 @@ def read_disparity(
     if found is None:
         shape = " × ".join(map(str, outputs[port.name].shape))
         raise ReadError(
-            f"The output {port.name} of {spec.name} has {shape} numbers for images of {seen[0]}×{seen[1]}, which "
-            f"does not fit channel {spec.output.channel} at a resolution of {spec.output.resolution:g}."
+            f"The output {port.name} of {spec.name} has {shape} numbers for images of {seen[0]}×{seen[1]}, "
+            f"which does not fit channel {spec.output.channel} at a resolution of {spec.output.resolution:g}."
         )
     factor = spec.output.scale * (seen[1] if spec.output.unit == "width" else 1)
     factor *= (-1 if spec.output.sign == "negative" else 1) * size[1] / seen[1]
     disparity = _resize(np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)[None], (size[0], size[1]))[0]
-    return np.maximum(disparity * np.float32(factor), 0)
+    positive: FloatMap = np.maximum(disparity * np.float32(factor), 0)
+    return positive
 
 
 def _plane(values: NDArray[Any], output: OutputSpec, size: tuple[int, int]) -> FloatMap | None:
@@ -161,11 +170,8 @@ def _resize(planes: FloatMap, size: tuple[int, int]) -> FloatMap:
 
 
 def similarity(left: FloatMap, right: FloatMap, disparity: FloatMap) -> FloatMap:
-    """Return the structural similarity of the left image and the right one moved by the disparity, in 0 … 1."""
-    gray, other = (
-        cv2.cvtColor(np.ascontiguousarray(each.transpose(1, 2, 0)), cv2.COLOR_RGB2GRAY)
-        for each in (left, right)
-    )
+    """Return the structural similarity, 0 … 1, of the left image and the right one moved by the disparity."""
+    gray, other = _gray(left), _gray(right)
     columns = np.arange(gray.shape[1], dtype=np.float32) - disparity
     moved = _sample(other, columns)
     first, second = (cv2.blur(each, _WINDOW) for each in (gray, moved))

@@ -47,7 +47,8 @@ def _limit(memory: int) -> None:
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
     from aanet.engines.foreign import ready_made
     from aanet.engines.foreign.files import read_network_file
-    from aanet.engines.foreign.recognition import RIGHT, Recognition, recognize
+    from aanet.engines.foreign.inspection import RIGHT
+    from aanet.engines.foreign.recognition import Recognition, recognize
     from aanet.engines.foreign.running import open_runner
     from aanet.engines.table import Options
 
@@ -57,9 +58,9 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
     found: Recognition | None = None
     if given is None:
         fitting = ready_made.fitting(runner.graph)
-        if len(fitting) == 1:  # otherwise the names do not tell
-            found = recognize(runner, ready_made.table(fitting[0]), name)
-            origin = f"the ready-made spec {fitting[0]}"
+        if fitting is not None:
+            found = recognize(runner, fitting[0], name)
+            origin = f"ready-made: {fitting[1]}"
             if found.spec is None or found.tried[0].error >= RIGHT:
                 found = None
     if found is None:

@@ -1,6 +1,6 @@
 """Reading foreign network files, and refusing those that could run code or touch other files.
 
-Nothing here opens a network: the checks look at the bytes alone, so that a hostile file never reaches a runtime.
+Nothing here opens a network: the checks look at the bytes alone, before any runtime sees them.
 """
 
 from __future__ import annotations
@@ -214,7 +214,8 @@ def _check_tensorflow(file: NetworkFile) -> Facts:
     for number, value in protobuf.fields(graph):
         if number == 1 and isinstance(value, int):  # the version of a SavedModel; a graph has nodes there
             raise UnsupportedError(
-                f"{file.path} is a TensorFlow SavedModel, not a frozen graph; freeze it, or convert it to ONNX."
+                f"{file.path} is a TensorFlow SavedModel, not a frozen graph; freeze it, or convert it to "
+                "ONNX."
             )
         if number not in (1, 2, 3, 4, 5) or not isinstance(value, int | memoryview):
             raise ProtobufError("it has fields that a graph has not")

@@ -25,6 +25,13 @@ class Port:
     shape: Shape
     type: str
 
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array of this shape fits."""
+        if self.shape is None:
+            return True
+        sides = zip(self.shape, shape, strict=False)
+        return len(shape) == len(self.shape) and all(side in (None, given) for side, given in sides)
+
     @property
     def shown(self) -> str:
         """The name, type and shape for people."""

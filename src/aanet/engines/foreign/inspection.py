@@ -1,7 +1,8 @@
 """Inspecting a foreign network: once per file, in a child process with limits of memory and of time.
 
-The file comes from a stranger. Before this process opens it, a child has opened it and run it on a real pair; what
-crashes, hangs or takes all memory costs the child. The result is kept in the cache folder, by the digest of the file.
+The file comes from a stranger. Before this process opens it, a child has opened it and run it on a real pair;
+what crashes, hangs or takes all memory costs the child. The result is kept in the cache folder, by the digest
+of the file.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from aanet.io.atomic import atomic_path
 from aanet.version import __version__
 
 SECONDS = 300.0  # of a trial
+RIGHT = 3.0  # pixels at half size below which a reading is right; a constant disparity has about 7
 _SHARE = 0.75  # of the free memory that a trial may take
 _LEAST_MEMORY = 2_000_000_000
 _MAX_ANSWER = 20_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aanet.engines.foreign import ready_made
 from aanet.engines.foreign.adapter import ForeignEngine
-from aanet.engines.foreign.inspection import Inspection, inspect_file
+from aanet.engines.foreign.inspection import RIGHT, inspect_file
 from aanet.engines.foreign.spec import ForeignSpec, Table, read_table
 from aanet.engines.table import Options
 from aanet.errors import InputError, UnsupportedError, did_you_mean
@@ -38,7 +38,13 @@ def open_foreign(
     if found.spec is None:
         raise UnsupportedError(found.problem)
     spec = with_range(found.spec, options.max_disparity, path)
-    _log.info("%s: %s.", path, in_words(found))
+    if found.tried[0][1] >= RIGHT:
+        _log.warning(
+            "%s has an error of %.1f pixels on the Motorcycle pair at half size with %s; is the spec right?",
+            path,
+            found.tried[0][1],
+            found.origin,
+        )
     return ForeignEngine(open_runner(file, found.graph.engine, options), spec, found.bytes_per_pixel)
 
 
@@ -62,7 +68,8 @@ def find_spec(
     if not Path(network_spec).suffix and not Path(network_spec).exists():
         hint = did_you_mean(str(network_spec), known)
         raise InputError(
-            f"There is no ready-made spec {str(network_spec)!r}{hint}; give a TOML file, or one of {', '.join(known)}."
+            f"There is no ready-made spec {str(network_spec)!r}{hint}; give a TOML file, or one of "
+            f"{', '.join(known)}."
         )
     return read_table(Path(network_spec)), str(network_spec)
 
@@ -76,11 +83,3 @@ def with_range(spec: ForeignSpec, max_disparity: int | None, path: Path) -> Fore
             f"{path} has a maximum disparity of {spec.max_disparity}, not {max_disparity}."
         )
     return replace(spec, max_disparity=max_disparity)
-
-
-def in_words(found: Inspection) -> str:
-    """Return where the spec comes from and what it gave, for people."""
-    error = (
-        f", error on the Motorcycle pair at half size {found.tried[0][1]:.2f} pixels" if found.tried else ""
-    )
-    return f"{found.origin}{error}"

@@ -1,4 +1,4 @@
-"""Reading of protocol buffers without their schema, which is enough to look into ONNX and TensorFlow files.
+"""Protocol buffers without their schema, which is enough to look into ONNX and TensorFlow files.
 
 It needs neither onnx nor tensorflow, copies nothing, and never follows what a file says without a bound.
 """
@@ -21,14 +21,14 @@ def fields(message: memoryview) -> Iterator[tuple[int, Value]]:
     """Yield the number and the value of every field of a message: a number, or bytes of any meaning."""
     place = 0
     while place < len(message):
-        key, place = _varint(message, place)
+        key, place = read_varint(message, place)
         kind = key & 7
         if kind == _VARINT:
-            value, place = _varint(message, place)
+            value, place = read_varint(message, place)
             yield key >> 3, value
             continue
         if kind == _BYTES:
-            length, place = _varint(message, place)
+            length, place = read_varint(message, place)
         elif kind in _FIXED_SIZE:
             length = _FIXED_SIZE[kind]
         else:
@@ -63,7 +63,27 @@ def number(message: memoryview, wanted: int) -> int:
     return found
 
 
-def _varint(message: memoryview, place: int) -> tuple[int, int]:
+def bytes_field(number: int, value: bytes | memoryview) -> bytes:
+    """Return a field of bytes: a text, or a message inside this one."""
+    return varint(number << 3 | _BYTES) + varint(len(value)) + bytes(value)
+
+
+def number_field(number: int, value: int) -> bytes:
+    """Return a field of a number that is not negative."""
+    return varint(number << 3 | _VARINT) + varint(value)
+
+
+def varint(value: int) -> bytes:
+    """Return a number as seven bits per byte, the lowest first."""
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def read_varint(message: memoryview, place: int) -> tuple[int, int]:
+    """Return the number that begins at a place, and the place behind it."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(message):

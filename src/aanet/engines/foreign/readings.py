@@ -1,7 +1,7 @@
 """The readings of a network: all plausible ways to feed it and to read what it computes.
 
-What the graph says is taken from it; what a user or a ready-made spec says replaces the rest. What remains open
-is a list of complete specs, which `recognition` tries on a real pair.
+What the graph says is taken from it; what a user or a ready-made spec says replaces the rest. What remains
+open is a list of complete specs, which `recognition` tries on a real pair.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _RANGES: tuple[Table, ...] = (
 _GUESSED_MULTIPLE = 64  # all sizes that networks ask for divide it, but for rare ones
 _RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 _MAX_CHANNELS = 2  # of an output: optical flow has two
+_SHORT = 16  # no image is so small
 
 
 def feedings(graph: Graph, given: Table, name: str) -> list[Table]:
@@ -114,8 +115,8 @@ def _inputs(graph: Graph) -> list[list[Table]]:
     if len(images) != len(graph.inputs) or len(images) not in (1, 2, 4):
         shown = "; ".join(port.shown for port in graph.inputs)
         raise UnsupportedError(
-            f"The network has inputs that are not one or two images ({shown}); describe them in a spec, with an "
-            "[[input]] for each."
+            f"The network has inputs that are not one or two images ({shown}); describe them in a spec, with "
+            "an [[input]] for each."
         )
     names = [port.name for port in images]
     if len(images) == 1:
@@ -148,7 +149,7 @@ def _names_side(name: str, side: str) -> bool:
 
 
 def _coarse_and_fine(images: list[Port]) -> list[list[Table]]:
-    """Return the inputs of a network that also takes a smaller copy of the pair, told by their names and sizes."""
+    """Return the inputs of a network that also takes the pair at half size, told by their names."""
     pairs = []
     for mark in ("init", "next"):
         pair = [port for port in images if mark in port.name.lower()]
@@ -156,34 +157,37 @@ def _coarse_and_fine(images: list[Port]) -> list[list[Table]]:
             pairs.append(_orders([port.name for port in pair])[0])
     if len(pairs) != 2:
         raise UnsupportedError(
-            "The network has four inputs, and their names do not tell what they take; describe them in a spec, "
-            "with an [[input]] for each."
+            "The network has four inputs, and their names do not tell what they take; describe them in a "
+            "spec, with an [[input]] for each."
         )
     return [[*_two(*pairs[0], scale=0.5), *_two(*pairs[1])]]
 
 
 def _layouts(port: Port, views: int, image: Table) -> list[tuple[str, int]]:
     """Return the layouts with the channels of one image that the shape allows."""
-    options = [image["layout"]] if "layout" in image else ["NCHW", "NHWC"]
     shape = port.shape or (None,) * 4
+    sides = {"NCHW": shape[1], "NHWC": shape[3]}
+    if "layout" in image:
+        sides = {image["layout"]: sides[image["layout"]]}
+    # A short side tells where the channels are.
+    short = {layout: side for layout, side in sides.items() if side is not None and side < _SHORT}
     found = []
-    for layout in options:
-        side = shape[1 if layout == "NCHW" else 3]
+    for layout, side in (short or sides).items():
         counts = (1, 3) if side is None else (side // views,) if side % views == 0 else ()
         found += [(layout, count) for count in counts if count in (1, 3)]
     if "color" in image:
         found = [each for each in found if each[1] == (1 if image["color"] == "gray" else 3)]
     if not found:
         raise UnsupportedError(
-            f"The input {port.shown} has no channels for {'both images' if views == 2 else 'an image'}; a network "
-            "for stereo takes two images of 1 or 3 channels, or both stacked in 2 or 6."
+            f"The input {port.shown} has no channels for {'both images' if views == 2 else 'an image'}; a "
+            "network for stereo takes two images of 1 or 3 channels, or both stacked in 2 or 6."
         )
     return found
 
 
 def _numbers(port: Port, color_count: int, image: Table) -> list[Table]:
     """Return the ranges and normalizations; what is given of them is all that there is."""
-    given = {key: image[key] for key in ("range", "mean", "std") if key in image}
+    given: Table = {key: image[key] for key in ("range", "mean", "std") if key in image}
     if given:
         return [{"range": [0.0, 1.0], **given}]
     if port.type.startswith(("int", "uint")):

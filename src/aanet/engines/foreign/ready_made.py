@@ -26,12 +26,25 @@ def table(name: str) -> Table:
     return dict(_read(name))
 
 
-def fitting(graph: Graph) -> list[str]:
-    """Return the ready-made specs whose inputs and output the graph has, and no other inputs."""
-    return [name for name in names() if _fits(_read(name), graph)]
+def fitting(graph: Graph) -> tuple[Table, str] | None:
+    """Return the ready-made spec whose inputs and output the graph has, and its name.
+
+    Several that feed and read a network alike are one, without the facts in which they differ.
+    """
+    found = [name for name in names() if _fits(_read(name), graph)]
+    if not found:
+        return None
+    common = dict(_read(found[0]))
+    for other in map(_read, found[1:]):
+        if any(common.get(key) != other.get(key) for key in ("input", "image", "size", "output")):
+            return None
+        common = {key: value for key, value in common.items() if other.get(key) == value}
+    return common, " and ".join(found)
 
 
 def _fits(known: Table, graph: Graph) -> bool:
+    if "input" not in known or "name" not in known["output"]:
+        return False  # files of this network have no names of their own
     inputs = [find(graph.inputs, each["name"]) for each in known["input"]]
     if (
         None in inputs
@@ -45,4 +58,8 @@ def _fits(known: Table, graph: Graph) -> bool:
 
 
 def _has_channels(shape: tuple[int | None, ...] | None, channels: int) -> bool:
-    return shape is None or (len(shape) == 4 and any(shape[axis] in (None, channels) for axis in (1, 3)))
+    """Whether a shape has these channels in either layout, or leaves them open."""
+    if shape is None:
+        return True
+    stated = [side for side in (shape[1], shape[3]) if side is not None] if len(shape) == 4 else [0]
+    return not stated or channels in stated

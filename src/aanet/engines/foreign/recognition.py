@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from aanet.data.motorcycle import motorcycle
 from aanet.engines.foreign.adapter import network_inputs, read_disparity
+from aanet.engines.foreign.inspection import RIGHT
 from aanet.engines.foreign.readings import feedings, outputs
 from aanet.engines.foreign.running import Runner
 from aanet.engines.foreign.spec import ForeignSpec, ImageSpec, SizeSpec, Table
@@ -28,7 +28,6 @@ from aanet.inference.size_rule import SizeRule
 from aanet.io.images import as_rgb_float
 from aanet.typing import FloatMap, Mask
 
-RIGHT = 3.0  # pixels at half size; a constant disparity has an error of about 7
 WORSE = 1.5
 _SCALE = 0.5
 _UNKNOWN_MEMORY = 6000  # bytes per pixel, where the system does not tell
@@ -69,16 +68,13 @@ class _Sample:
     valid: Mask
 
 
-def recognize(
-    runner: Runner, given: Table, name: str, report: Callable[[], None] = lambda: None
-) -> Recognition:
+def recognize(runner: Runner, given: Table, name: str) -> Recognition:
     """Try all readings of a network that agree with what is given.
 
     Args:
         runner: The network.
         given: What is known of its spec.
         name: What to call the network.
-        report: Called after each run.
     """
     sample, before = _sample(), _memory()
     tried: list[Tried] = []
@@ -94,7 +90,6 @@ def recognize(
             tried += found
         except AanetError as error:
             reasons.append(str(error))
-        report()
     tried.sort(key=lambda each: each.error)
     measured = _memory() - before
     spec, problem = _choose(tried, reasons, name)
@@ -159,8 +154,8 @@ def _choose(tried: list[Tried], reasons: list[str], name: str) -> tuple[ForeignS
     ]
     if close:
         return None, (
-            f"{name} is not recognized: {_difference(best, close[0])} are almost equally right on the Motorcycle "
-            f"pair (errors of {best.error:.2f} and {close[0].error:.2f} pixels); give "
+            f"{name} is not recognized: {_difference(best, close[0])} are almost equally right on the "
+            f"Motorcycle pair (errors of {best.error:.2f} and {close[0].error:.2f} pixels); give "
             f"{_open_keys(best, close)} in a spec (--network-spec)."
         )
     return best.spec, ""
@@ -199,7 +194,7 @@ def _difference(one: Tried, other: Tried) -> str:
 
 
 def _with_size_rule(runner: Runner, spec: ForeignSpec, given: Table) -> ForeignSpec:
-    """Check that the guessed multiple is enough, at a size that is no multiple of more; else double it once."""
+    """Check the guessed multiple at a size that is no multiple of more; double it if that fails."""
     if spec.size.fixed is not None or given.get("size"):
         return spec
     for multiple in (spec.size.multiple, 2 * spec.size.multiple):
@@ -218,6 +213,8 @@ def _with_size_rule(runner: Runner, spec: ForeignSpec, given: Table) -> ForeignS
 def _sample() -> _Sample:
     """Return the Motorcycle pair at half size."""
     pair = motorcycle()
+    assert pair.disparity is not None
+    assert pair.valid is not None
     size = (round(pair.left.shape[1] * _SCALE), round(pair.left.shape[0] * _SCALE))
     left, right = (
         cv2.resize(as_rgb_float(image), size, interpolation=cv2.INTER_AREA).transpose(2, 0, 1)
@@ -244,7 +241,7 @@ def _memory() -> int:
 
 
 def _bytes_per_pixel(measured: int, pixels: int) -> int:
-    """Return the memory per pixel with a margin; the network is compiled once per size, which counts as well."""
+    """Return the memory per pixel with a margin; that of compiling for one size counts as well."""
     if sys.platform != "linux":
         return _UNKNOWN_MEMORY
     return min(max(int(_SAFETY * measured / pixels), _LEAST_MEMORY), 10**6)

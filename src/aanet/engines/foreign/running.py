@@ -18,6 +18,7 @@ from openvino.frontend import FrontEndManager
 from aanet.engines.bf16_support import require_bf16
 from aanet.engines.foreign.files import TITLES, Facts, NetworkFile, check
 from aanet.engines.foreign.graph import Graph, Port
+from aanet.engines.foreign.tensorflow_graph import without_tiles
 from aanet.engines.openvino.engine import cpu_properties, threads_from_environment
 from aanet.engines.table import Options
 from aanet.errors import AanetError, ReadError, UnsupportedError
@@ -26,7 +27,6 @@ Arrays = dict[str, NDArray[Any]]
 
 _FRAMEWORKS = {"onnx": "onnx", "tensorflow": "tf"}
 _MAX_COMPILED_SIZES = 4
-_ERRORS_ONLY = 3
 
 
 class Runner(Protocol):
@@ -130,12 +130,13 @@ class OnnxRuntimeRunner:
     def __init__(self, file: NetworkFile, facts: Facts, options: Options) -> None:
         if options.precision == "bf16":
             raise UnsupportedError(f"ONNX Runtime runs {file.path} in float32; leave bf16 out.")
-        from aanet.engines.onnxruntime import onnxruntime
+        from aanet.engines.onnxruntime import ERRORS_ONLY
+        from aanet.engines.onnxruntime import runtime as onnxruntime
 
         self._path = file.path
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = options.threads or threads_from_environment() or 0
-        settings.log_severity_level = _ERRORS_ONLY
+        settings.log_severity_level = ERRORS_ONLY
         version = onnxruntime.__version__
         try:
             self._session = onnxruntime.InferenceSession(
@@ -167,7 +168,7 @@ def _convert(file: NetworkFile, core: openvino.Core) -> openvino.Model:
     front_end = FrontEndManager().load_by_framework(_FRAMEWORKS[file.kind])
     with tempfile.TemporaryDirectory(prefix="aanet-") as folder:
         copy = Path(folder) / f"network{file.path.suffix.lower()}"
-        copy.write_bytes(file.content)
+        copy.write_bytes(file.content if file.kind == "onnx" else without_tiles(file.content))
         return front_end.convert(front_end.load(os.fspath(copy)))
 
 
@@ -177,7 +178,9 @@ def _openvino_port(port: Any) -> Port:
     shape = None
     if partial.rank.is_static:
         shape = tuple(side.get_length() if side.is_static else None for side in partial)
-    return Port(_preferred(names), names, shape, np.dtype(port.element_type.to_dtype()).name)
+    return Port(
+        _preferred(names).removesuffix(":0"), names, shape, np.dtype(port.element_type.to_dtype()).name
+    )
 
 
 def _preferred(names: tuple[str, ...]) -> str:
