@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-LONGEST = 100  # seconds of a test
+LONGEST = 300  # seconds of a test
 
 
 @pytest.fixture

@@ -166,5 +166,5 @@ def test_the_benchmark_measures_and_computes(address: str) -> None:
     assert facts["plain"]["pair_seconds"] > 0
     assert facts["overhead"] == facts["ray"][0]["pair_seconds"] / facts["plain"]["pair_seconds"] - 1
     assert facts["measured"]["read_bytes"] > 1000
-    assert 10 < facts["measured"]["manifest_bytes"] < 1000
+    assert 10 < facts["measured"]["manifest_bytes"] < 1000  # rows that differ, as in a long run
     assert [each["hosts"] for each in facts["million"]] == [1, 10, 100]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ def ray_cluster(*cpus: int) -> Iterator[Any]:
             "node_ip_address": LOOPBACK,
         },
     )
+    _remember(cluster.head_node)
     try:
         for count in others:
             add_node(cluster, count)
@@ -41,7 +43,19 @@ def ray_cluster(*cpus: int) -> Iterator[Any]:
     finally:
         ray.shutdown()
         cluster.shutdown()
+        while _started:
+            _started.pop().wait(30)
 
 
 def add_node(cluster: Any, cpus: int) -> Any:
-    return cluster.add_node(num_cpus=cpus, object_store_memory=OBJECT_STORE, node_ip_address=LOOPBACK)
+    """Add a node, which a test may kill."""
+    node = cluster.add_node(num_cpus=cpus, object_store_memory=OBJECT_STORE, node_ip_address=LOOPBACK)
+    _remember(node)
+    return node
+
+
+_started: list[subprocess.Popen[bytes]] = []  # Ray kills its processes, but does not wait for them
+
+
+def _remember(node: Any) -> None:
+    _started.extend(info.process for infos in node.all_processes.values() for info in infos)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,7 +93,8 @@ def predict_list(
     work, chosen = open_list(left, right), Settings(*settings)
     for file in work.unmatched:
         print(f"aanet: {file} has no partner and is skipped.", file=sys.stderr)
-    with cluster_progress("Matching", work.total) as observe:
+    # What Ray prints about nodes that died must not be mixed with the result.
+    with redirect_stdout(sys.stderr), cluster_progress("Matching", work.total) as observe:
         summary = run(
             work, chosen, address, workers=workers, resume=resume, overwrite=overwrite, observe=observe
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from aanet.cluster.cost import Measured
-from aanet.cluster.manifest import FOLDER, Manifest, read_manifest
+from aanet.cluster.manifest import FOLDER, Manifest, read_manifest, schema
 from aanet.cluster.prediction import Settings
 from aanet.cluster.run import predict_list
 from aanet.cluster.session import session
@@ -30,6 +30,7 @@ from aanet.prediction.work import Work
 
 HEADINGS = ("", "workers", "s / pair", "pairs / s", "first result", "× plain")
 _MANIFEST_ROWS = 10_000  # on which the driver's share is measured
+_TASK_ROWS = 16
 _DISPARITY = 12
 
 
@@ -177,16 +178,34 @@ class _Clock:
 def _measured(folder: Path, worker_seconds: float) -> Measured:
     """What a pair costs besides time of its worker, from the manifest of the run with one worker."""
     manifest = read_manifest(str(folder / "ray1"))
-    copies = [manifest] * (_MANIFEST_ROWS // len(manifest) + 1)
     long = Manifest(str(folder / "long"))
+    parts = list(_long_manifest(manifest.to_pylist()))
     start = time.perf_counter()
-    for table in copies:
+    for table in parts:
         long.add(table)
     long.flush()
-    rows = len(copies) * len(manifest)
-    size = sum(part.stat().st_size for part in (folder / "long" / FOLDER).iterdir())
+    seconds = (time.perf_counter() - start) / _MANIFEST_ROWS
+    size = sum(part.stat().st_size for part in (folder / "long" / FOLDER).iterdir()) / _MANIFEST_ROWS
     read, written = (_mean(manifest.column(name).to_pylist()) for name in ("read_bytes", "written_bytes"))
-    return Measured(worker_seconds, read, written, size / rows, (time.perf_counter() - start) / rows)
+    return Measured(worker_seconds, read, written, size, seconds)
+
+
+def _long_manifest(measured: list[dict[str, Any]]) -> Iterator[Any]:
+    """Tables of tasks with the measured rows, but with names and numbers of their own, as in a long run."""
+    import pyarrow as pa
+
+    noise = np.random.default_rng(0).random((_MANIFEST_ROWS, 3))
+    for first in range(0, _MANIFEST_ROWS, _TASK_ROWS):
+        rows = []
+        for place in range(first, min(first + _TASK_ROWS, _MANIFEST_ROWS)):
+            row = dict(measured[place % len(measured)])
+            old, new = row["name"], f"{place:07d}"
+            paths = {side: row[side].replace(old, new) for side in ("left", "right")}
+            files = [file.replace(old, new) for file in row["files"]]
+            numbers = ("matching_seconds", "wall_seconds", "mean_confidence")
+            changed = {name: row[name] * factor for name, factor in zip(numbers, noise[place], strict=True)}
+            rows.append({**row, **paths, **changed, "place": place, "name": new, "files": files})
+        yield pa.Table.from_pylist(rows, schema())
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aanet.cluster.prediction import Settings, open_matcher, prepare_nodes
-from aanet.cluster.results import tables
+from aanet.cluster.results import reporting_errors, tables
 from aanet.cluster.session import capacity, session
 from aanet.inference.options import MatchOptions
 
@@ -91,6 +91,7 @@ class PairScorer:
         self.protocol = protocol_of(self.dataset.name)
         self.matcher = partial(open_matcher(settings), options=work.matching)
 
+    @reporting_errors
     def __call__(self, indices: pyarrow.Table) -> pyarrow.Table:
         """Score the pairs of these indices."""
         import pyarrow as pa

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from aanet.cluster.results import plain_error
-from aanet.cluster.session import nodes, on_node, start_quietly, versions
+from aanet.cluster.session import is_alive, on_every_node, start_quietly, versions
 from aanet.errors import AanetError, InputError, UnsupportedError
 from aanet.inference.options import MatchOptions
 from aanet.inference.save_options import SaveOptions
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from aanet.result import StereoResult
 
 
-_RETRIES = 5  # of a task whose worker died; a pair that kills every worker must not do so forever
+# Of a task whose worker died. Until a node counts as dead, its tasks are tried again every second; but a pair
+# that kills every worker must not do so forever.
+_RETRIES = 200
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def matched_by(actor: type[PairMatcher], settings: Settings, dataset: Dataset, w
         batch_format="pyarrow",
         num_cpus=settings.threads,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers, initial_size=workers),
-        max_task_retries=_RETRIES,
+        ray_remote_args_fn=lambda: {"max_task_retries": _RETRIES},
     )
 
 
@@ -216,11 +218,12 @@ def prepare_nodes(settings: Settings) -> Settings:
     def prepare() -> None:
         open_matcher(settings)
 
-    task, threads = ray.remote(prepare), settings.threads
-    try:
-        ray.get([on_node(task, node["NodeID"], threads) for node in nodes(threads)])
-    except ray.exceptions.RayError as error:
-        raise plain_error(error) from error
+    for node, answer in on_every_node(ray.remote(prepare), settings.threads):
+        try:
+            answer()
+        except ray.exceptions.RayError as error:
+            if is_alive(node):
+                raise plain_error(error) from error
     return dataclasses.replace(settings, prepared=True)
 
 

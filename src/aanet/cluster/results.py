@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import functools
+import pickle
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aanet.errors import AanetError, UnsupportedError
 
 if TYPE_CHECKING:
     from ray.data import Dataset
+
+_FATAL = "fatal"  # the only column of a table that reports an error
+Worker = TypeVar("Worker")
 
 
 def tables(dataset: Dataset) -> Iterator[Any]:
@@ -16,9 +21,28 @@ def tables(dataset: Dataset) -> Iterator[Any]:
     import ray
 
     try:
-        yield from dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        for table in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+            if table.column_names == [_FATAL]:
+                raise pickle.loads(table.column(_FATAL)[0].as_py())  # of our own workers
+            yield table
     except ray.exceptions.RayError as error:
         raise plain_error(error) from error
+
+
+def reporting_errors(call: Callable[[Worker, Any], Any]) -> Callable[[Worker, Any], Any]:
+    """Return errors that users understand as a table; of an exception, Ray Data would keep the text only."""
+
+    @functools.wraps(call)
+    def reporting(worker: Worker, given: Any) -> Any:
+        import pyarrow as pa
+
+        try:
+            return call(worker, given)
+        except AanetError as error:
+            error.__cause__ = error.__context__ = None
+            return pa.table({_FATAL: [pickle.dumps(error)]})
+
+    return reporting
 
 
 def plain_error(error: BaseException) -> AanetError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aanet.cluster.manifest import FOLDER, Manifest
 from aanet.cluster.prediction import PairMatcher, Settings, matched_by, prepare_nodes
-from aanet.cluster.results import tables
+from aanet.cluster.results import reporting_errors, tables
 from aanet.cluster.session import capacity, session
 from aanet.io import storage
 from aanet.io.atomic import remove_leftovers
@@ -110,6 +110,7 @@ def _description(work: WorkList, settings: Settings) -> dict[str, Any]:
 class PlannedPairs(PairMatcher):
     """A worker of a run: its tasks are rows of the plan, which it reads itself."""
 
+    @reporting_errors
     def __call__(self, pairs: pyarrow.Table) -> pyarrow.Table:
         """Match the pairs of one task."""
         from pyarrow import parquet

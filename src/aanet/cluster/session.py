@@ -8,8 +8,9 @@ import platform
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from aanet.errors import InputError, UnsupportedError
@@ -18,7 +19,7 @@ from aanet.version import __version__
 # On Linux, Ray replaces 127.0.0.1 by an address that others can reach; elsewhere, it uses loopback itself.
 _LOOPBACK = "127.0.0.2"
 _CONNECT_SECONDS = 5.0
-_PROBE_SECONDS = 120.0  # until a node has started a process and answered
+_PROBE_SECONDS = 300.0  # until a node has started a process, converted a network and answered
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
 
 
@@ -138,15 +139,17 @@ def _checked(ray: Any) -> Cluster:
     expected, found_nodes = versions(), nodes()
     if not found_nodes:
         raise UnsupportedError("The Ray cluster has no node with a processor for tasks.")
-    asked = {_name(node): _probe(ray, node["NodeID"]) for node in found_nodes}
-    for name, answer in asked.items():
+    for node, answer in on_every_node(ray.remote(_found_versions()), 0):
+        name = _name(node)
         try:
-            found = ray.get(answer, timeout=_PROBE_SECONDS)
+            found = answer()
         except ray.exceptions.GetTimeoutError as error:
             raise UnsupportedError(
                 f"The node {name} did not answer within {_PROBE_SECONDS:g} seconds."
             ) from error
         except ray.exceptions.RayError as error:
+            if not is_alive(node):
+                continue  # it has just died, and others do its work
             raise UnsupportedError(f"The node {name} cannot run tasks: {_first_sentence(error)}.") from error
         for what, version in expected.items():
             if found[what] != version:
@@ -171,16 +174,26 @@ def capacity(threads: int) -> int:
     return count
 
 
-def on_node(task: Any, node: str, cpus: float) -> Any:
-    """Run a remote function on one node; returns the reference of its result."""
+def is_alive(node: dict[str, Any]) -> bool:
+    """Whether a node is still there."""
+    return node["NodeID"] in [each["NodeID"] for each in nodes()]
+
+
+def on_every_node(task: Any, cpus: int) -> list[tuple[dict[str, Any], Callable[[], Any]]]:
+    """Start a remote function on all nodes at once; each function that is returned waits for one result."""
+    import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    where = NodeAffinitySchedulingStrategy(node, soft=False)
-    return task.options(num_cpus=cpus, scheduling_strategy=where).remote()
+    started = []
+    for node in nodes(max(cpus, 1)):
+        where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        answer = task.options(num_cpus=cpus, scheduling_strategy=where).remote()
+        started.append((node, partial(ray.get, answer, timeout=_PROBE_SECONDS)))
+    return started
 
 
-def _probe(ray: Any, node: str) -> Any:
-    """Ask a node for its versions, by a function that needs nothing of this package there."""
+def _found_versions() -> Callable[[], dict[str, str | None]]:
+    """A function that tells the versions of a node; it is sent there, and needs nothing of this package."""
 
     def found() -> dict[str, str | None]:
         import contextlib
@@ -194,7 +207,7 @@ def _probe(ray: Any, node: str) -> Any:
         python = ".".join(platform.python_version_tuple()[:2])
         return {"aanet": aanet, "Python": python, "ray": ray.__version__}
 
-    return on_node(ray.remote(found), node, 0)
+    return found
 
 
 def _name(node: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aanet.cluster.results import tables
+from aanet.cluster.results import reporting_errors, tables
 from aanet.cluster.session import session
 from aanet.io import storage
 from aanet.io.storage import Bucket
@@ -65,6 +65,7 @@ class PairWriter:
         prepare_worker()
         self.world, self.output = world, output
 
+    @reporting_errors
     def __call__(self, indices: pyarrow.Table) -> pyarrow.Table:
         """Write the pairs of these indices."""
         local = storage.local_path(self.output)
