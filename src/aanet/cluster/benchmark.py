@@ -41,7 +41,7 @@ class Throughput:
     Attributes:
         what: How they were matched.
         workers: In how many processes, with one thread each.
-        first_seconds: Until the first outcome; with Ray, a new cluster and opened models are part of it.
+        first_seconds: Until the first outcome; the model is opened and workers are started meanwhile.
         pair_seconds: Between outcomes from then on.
     """
 
