@@ -88,6 +88,20 @@ def test_3d_networks_agree_and_need_plain_operators_only(
     assert report.description.deformable_convolution == "none"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_the_fast_network_takes_any_size_and_batch_in_every_format(suffix: str, tmp_path: Path) -> None:
+    network = build_small("aanet_fast", randomize=True)
+    path = tmp_path / f"fast{suffix}"
+    report = export_network(network, path, weights="random")
+    assert report.parity.disparity.max_px <= MAX_DIFFERENCE
+    pairs = [(noise(64, 96, seed), noise(64, 96, seed + 1)) for seed in range(2)]
+    pairs.append((noise(70, 130), noise(70, 130, 1)))
+    theirs = StereoMatcher(network, engine="torch").batch(pairs)
+    for ours, other in zip(StereoMatcher(path).batch(pairs), theirs, strict=True):
+        np.testing.assert_allclose(ours.disparity, other.disparity, atol=MAX_DIFFERENCE)
+
+
 def test_two_sizes_and_a_batch_through_one_file_equal_the_network(exported: Exported) -> None:
     network = StereoMatcher(exported.network, engine="torch")
     pairs = [(noise(33, 61, seed), noise(33, 61, seed + 1)) for seed in range(2)]

@@ -7,6 +7,7 @@ pixel. The output is a correction of the raw matching cost that starts at zero.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -86,9 +87,11 @@ class GlobalAggregation(nn.Module):
         """Costs [B, C, H, W] and left features [B, G, H/2, W/2] → corrected costs."""
         costs = F.avg_pool2d(F.relu(x), 2)  # [B, C, H/2, W/2]
         both = torch.cat((guide, costs), dim=1)
-        tokens = [m.flatten(2).transpose(1, 2) for m in (self.query(both), self.key(both), self.value(costs))]
-        shared = F.scaled_dot_product_attention(*tokens)  # [B, H/2 · W/2, C]
-        correction = self.expand(shared.transpose(1, 2).reshape(costs.shape))
+        query, key, value = (x.flatten(2) for x in (self.query(both), self.key(both), self.value(costs)))
+        # Written out, because exporters to ONNX do not translate PyTorch's fused attention.
+        alike = query.transpose(1, 2) @ key / math.sqrt(key.shape[1])  # [B, N, N] for N = H/2 · W/2
+        shared = value @ alike.softmax(dim=2).transpose(1, 2)  # [B, C, N]
+        correction = self.expand(shared.reshape(costs.shape))
         output: Tensor = x + F.interpolate(correction, x.shape[2:], mode="bilinear", align_corners=False)
         return output
 

@@ -25,11 +25,15 @@ class FastMaps(NamedTuple):
 
     def split(self) -> tuple[FastMaps, FastMaps]:
         """Return the first and the second half of the batch."""
-        descriptors, context = ([x.chunk(2) for x in maps] for maps in (self.descriptors, self.context))
-        overview, details = self.overview.chunk(2), self.details.chunk(2)
+        half = self.details.shape[0] // 2  # `chunk` would fix the size of the batch in exported networks
         first, second = (
-            FastMaps([x[i] for x in descriptors], [x[i] for x in context], overview[i], details[i])
-            for i in range(2)
+            FastMaps(
+                [x[part] for x in self.descriptors],
+                [x[part] for x in self.context],
+                self.overview[part],
+                self.details[part],
+            )
+            for part in (slice(None, half), slice(half, None))
         )
         return first, second
 
