@@ -85,6 +85,8 @@ def test_a_file_of_something_else_is_a_sentence(tmp_path: Path) -> None:
     small_openvino(tmp_path / "model.xml", described=False)
     for suffix in (".onnx", ".xml"):
         with pytest.raises(AanetError, match="does not describe its network"):
+            open_exported(tmp_path / f"model{suffix}")
+        with pytest.raises(UnsupportedError, match=r"\[\[input\]\]|no channels"):  # as a foreign network
             open_engine(tmp_path / f"model{suffix}")
 
 

@@ -88,7 +88,10 @@ def evaluate(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Also write a Markdown report with error maps here."
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Also write report.md, with error maps, and report.json here.",
         ),
     ] = None,
     pictures: Annotated[

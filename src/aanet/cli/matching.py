@@ -42,8 +42,8 @@ class MatcherOptions:
     def among(self, models: list[str], model: str) -> MatcherOptions:
         """Return the options that apply to one of several models.
 
-        Beside networks, classical matchers and files with an engine of their own run as they can; reports say how. A
-        network spec is for the files of other programs. Alone, a model refuses what does not apply.
+        Beside networks, classical matchers and files with an engine of their own run as they can; reports say
+        how. A network spec is for the files of other programs. Alone, a model refuses what does not apply.
         """
         if len(models) == 1:
             return self

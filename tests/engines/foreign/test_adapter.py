@@ -9,6 +9,7 @@ import numpy as np
 import openvino
 import pytest
 
+from aanet.engines.foreign import running
 from aanet.engines.foreign.adapter import ForeignEngine, similarity
 from aanet.engines.foreign.files import read_network_file
 from aanet.engines.foreign.running import open_runner
@@ -187,6 +188,22 @@ def test_engines_that_cannot_run_a_file_are_refused(tmp_path: Path) -> None:
     file = read_network_file(network().save(tmp_path / "a.onnx"))
     with pytest.raises(UnsupportedError, match="float32; leave bf16 out"):
         open_runner(file, "onnxruntime", Options(precision="bf16"))
+
+
+def test_onnx_runtime_takes_over_what_openvino_cannot_convert(
+    pair: tuple[FloatMap, FloatMap], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ReadError("OpenVINO cannot read it.")
+
+    monkeypatch.setattr(running, "OpenVINORunner", refuse)
+    made = network()
+    engine = opened(made.save(tmp_path / "a.onnx"), made.spec)
+    assert engine.name == "onnxruntime"
+    assert "(OpenVINO cannot convert the network)" in engine.description
+    np.testing.assert_allclose(engine(*pair)[0][0], block_matching(pair[0][0], pair[1][0]), atol=1e-4)
+    with pytest.raises(ReadError, match="OpenVINO cannot read it"):
+        opened(made.save(tmp_path / "a.onnx"), made.spec, "openvino")
 
 
 def test_confidence_is_high_where_the_match_explains_the_image_and_0_outside() -> None:

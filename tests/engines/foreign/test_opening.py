@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_network_runs_through_predict_and_is_tried_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     arguments = [str(folder / "left.png"), str(folder / "right.png"), "--model", str(folder / "blocks.onnx")]
     arguments += ["-o", str(folder / "out"), "--save", "disparity.npy,confidence.npy", "--json"]
@@ -55,6 +55,7 @@ def test_a_network_runs_through_predict_and_is_tried_once(
 
     monkeypatch.setattr(subprocess, "run", forbidden)
     assert StereoMatcher(folder / "blocks.onnx").spec.name == "blocks"
+    assert "is the spec right?" in caplog.text  # twelve disparities are too few for the Motorcycle
     damaged = next((folder / "cache" / "foreign").glob("*.json"))
     damaged.write_text("{}")
     with pytest.raises(AssertionError, match="was not used"):
@@ -148,11 +149,12 @@ def test_options_that_do_not_fit_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_serves_it_with_the_given_spec(folder: Path) -> None:
+@pytest.mark.parametrize("isolate", [False, True])
+def test_a_server_serves_it_with_the_given_spec(isolate: bool, folder: Path) -> None:
     other = network(with_image(range=(0.0, 255.0)))
     path, spec = other.save(folder / "served.onnx"), folder / "given.toml"
     spec.write_text(other.spec.to_toml())
-    catalog = Catalog(Settings(models=(str(path), "sgbm"), network_spec=str(spec), isolate=False))
+    catalog = Catalog(Settings(models=(str(path), "sgbm"), network_spec=str(spec), isolate=isolate))
     assert catalog.default.name == "served"
     assert catalog.default.facts is not None
     assert "foreign network" in catalog.default.facts.engine

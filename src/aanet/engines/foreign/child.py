@@ -18,12 +18,12 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print must not get into the answer
     _limit(question["memory"])
-    from aanet.errors import AanetError
+    from aanet.errors import AanetError, UnsupportedError
 
     try:
         answer = _answer(question)
     except AanetError as error:
-        answer = {"error": str(error)}
+        answer = {"error": str(error), "unsupported": isinstance(error, UnsupportedError)}
     except MemoryError:
         answer = {"error": f"{question['path']} needs more memory than is free."}
     answers.write(json.dumps(answer))

@@ -25,7 +25,7 @@ from aanet.engines.foreign.files import NetworkFile, read_network_file
 from aanet.engines.foreign.graph import Graph
 from aanet.engines.foreign.spec import ForeignSpec, Table
 from aanet.engines.openvino.cache import cache_folder
-from aanet.errors import AanetError, ReadError
+from aanet.errors import AanetError, ReadError, UnsupportedError
 from aanet.inference.memory import available_memory
 from aanet.io.atomic import atomic_path
 from aanet.version import __version__
@@ -124,7 +124,8 @@ def _ask_child(file: NetworkFile, question: Mapping[str, Any]) -> dict[str, Any]
     try:
         answer: dict[str, Any] = json.loads(child.stdout[:_MAX_ANSWER])
         if "error" in answer:
-            raise AanetError(str(answer["error"]))
+            kind = UnsupportedError if answer.get("unsupported") else ReadError
+            raise kind(str(answer["error"]))
         if answer["digest"] != file.digest:
             raise ReadError(f"{file.path} was changed while it was read; try again.")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
