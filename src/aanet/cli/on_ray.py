@@ -40,6 +40,7 @@ Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
+        "-j",
         metavar="N",
         min=1,
         help="Number of workers on the cluster, with --threads threads each (by default 1).",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aanet.errors import AanetError, UnsupportedError
@@ -21,7 +21,10 @@ def tables(dataset: Dataset) -> Iterator[Any]:
     import ray
 
     try:
-        for table in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+        blocks: Iterable[Any] = dataset.iter_batches(
+            batch_size=None, batch_format="pyarrow", prefetch_batches=0
+        )
+        for table in blocks:
             if table.column_names == [_FATAL]:
                 raise pickle.loads(table.column(_FATAL)[0].as_py())  # of our own workers
             yield table

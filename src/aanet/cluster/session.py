@@ -184,7 +184,7 @@ def on_every_node(task: Any, cpus: int) -> list[tuple[dict[str, Any], Callable[[
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    started = []
+    started: list[tuple[dict[str, Any], Callable[[], Any]]] = []
     for node in nodes(max(cpus, 1)):
         where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         answer = task.options(num_cpus=cpus, scheduling_strategy=where).remote()

@@ -16,7 +16,7 @@ from aanet.io import files
 from aanet.io.atomic import report_as_write_error, write_bytes, write_together
 from aanet.io.files import MEGABYTE
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Storage(Protocol):
