@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -13,29 +13,24 @@ import numpy as np
 
 from aanet.engines.factory import open_engine
 from aanet.errors import InputError
-from aanet.geometry.calibration import load_calibration
-from aanet.geometry.camera import StereoCamera
 from aanet.geometry.rectification import Calibration
 from aanet.inference.consistency import left_right_difference
 from aanet.inference.options import MatchOptions
 from aanet.inference.padding import padding_for
-from aanet.inference.pair_checks import check_pair
 from aanet.inference.postprocess import postprocess
+from aanet.inference.preparation import AnyCalibration, PreparedPair, Source, as_calibration, prepare_pair
 from aanet.inference.processing import Processing, plan
 from aanet.inference.spec import MAX_DISPARITY, Engine, Maps, NetworkSpec
 from aanet.inference.temporal import TemporalFilter
 from aanet.inference.tiling import Tile, bytes_per_pixel, match_in_tiles
 from aanet.io.frames import FrameSource, StereoFrame, StereoVideo
-from aanet.io.images import AnyImage, as_rgb8, as_rgb_float, load_image
+from aanet.io.images import as_rgb8, as_rgb_float
 from aanet.io.newest import NewestFrames
 from aanet.result import StereoResult
 from aanet.typing import FloatMap, Mask
 
 if TYPE_CHECKING:
     from aanet.engines.factory import Model, NetworkSpecSource
-
-Source = AnyImage | str | os.PathLike[str]
-AnyCalibration = Calibration | StereoCamera | str | os.PathLike[str]
 
 _MAX_THREADS = 1024
 OCCLUSION_THRESHOLD = 1.0  # largest difference in pixels of the left and right disparity of a visible point
@@ -148,8 +143,8 @@ class StereoMatcher:
     ) -> list[StereoResult]:
         """Match several pairs, in batches of one size; the arguments are those of a call."""
         options = MatchOptions.of(options, changes)
-        known = None if calibration is None else _as_calibration(calibration)
-        prepared = [_prepare(left, right, known, options) for left, right in pairs]
+        known = None if calibration is None else as_calibration(calibration)
+        prepared = [prepare_pair(left, right, known, options) for left, right in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
         for index, pair in enumerate(prepared):
             groups.setdefault(pair.left.shape[:2], []).append(index)
@@ -186,7 +181,7 @@ class StereoMatcher:
             changes: Single options by name.
         """
         options = MatchOptions.of(options, changes)
-        known = None if calibration is None else _as_calibration(calibration)
+        known = None if calibration is None else as_calibration(calibration)
         average = None if temporal is None else TemporalFilter(temporal)
         frames = source
         if isinstance(frames, str | os.PathLike | int):
@@ -213,7 +208,7 @@ class StereoMatcher:
             options = replace(options, inspect=False)
             yield result
 
-    def _match_group(self, pairs: list[_Prepared], options: MatchOptions) -> list[StereoResult]:
+    def _match_group(self, pairs: list[PreparedPair], options: MatchOptions) -> list[StereoResult]:
         """Results of pairs of one size."""
         start = time.perf_counter()
         height, width = pairs[0].left.shape[:2]
@@ -291,52 +286,6 @@ class StereoMatcher:
 def occluded(disparity: FloatMap, right_disparity: FloatMap) -> Mask:
     """True where the match of a left pixel is not matched back to within `OCCLUSION_THRESHOLD`."""
     return left_right_difference(disparity, right_disparity) > OCCLUSION_THRESHOLD
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A pair that is ready to be matched."""
-
-    left: AnyImage
-    right: AnyImage
-    camera: StereoCamera | None
-    warnings: list[str]
-    notes: list[str]
-
-
-def _prepare(
-    left: Source, right: Source, calibration: Calibration | None, options: MatchOptions
-) -> _Prepared:
-    """Read, rectify and check a pair, so that errors are raised before it is matched."""
-    first, second = load_image(left), load_image(right)
-    _require_one_size(first, second)
-    camera = None
-    if calibration is not None:
-        calibration = calibration.for_size(first.shape[1], first.shape[0])
-        first, second = calibration.rectify(first, second)
-        camera = calibration.camera
-    findings = check_pair(first, second) if options.inspect or options.strict else []
-    notes = [finding.message for finding in findings if finding.severity == "note"]
-    warnings = [finding.message for finding in findings if finding.severity != "note"]
-    if options.strict and warnings:
-        raise InputError(" ".join(warnings))
-    return _Prepared(first, second, camera, warnings, notes)
-
-
-def _as_calibration(given: AnyCalibration) -> Calibration:
-    if isinstance(given, str | os.PathLike):
-        return load_calibration(given)
-    if not isinstance(given, StereoCamera | Calibration):
-        raise InputError(f"Expected a calibration, a camera, or the path of a file; got {given!r}.")
-    return Calibration(given) if isinstance(given, StereoCamera) else given
-
-
-def _require_one_size(left: AnyImage, right: AnyImage) -> None:
-    if left.shape[:2] != right.shape[:2]:
-        sizes = [" × ".join(str(side) for side in image.shape[1::-1]) for image in (left, right)]
-        raise InputError(
-            f"The left image has {sizes[0]} pixels, the right one {sizes[1]}; a rectified pair has one size."
-        )
 
 
 def _resize(maps: FloatMap, size: tuple[int, int]) -> FloatMap:

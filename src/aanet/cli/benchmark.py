@@ -37,8 +37,8 @@ def benchmark(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Networks, weight files, network files (.onnx, .xml, .pb), sgbm or cross-scale. NAME=MODEL gives a name "
-            "for the table.",
+            help="Networks, weight files, network files (.onnx, .xml, .pb), sgbm or cross-scale. NAME=MODEL "
+            "gives a name for the table.",
             show_default="aanet aanet_plus stereonet_aa",
         ),
     ] = None,

@@ -31,9 +31,9 @@ def demo(
 ) -> None:
     """Match the Motorcycle pair of Middlebury 2014 and score the result.
 
-    All bundled models and the classical matchers are compared with the ground truth. The folder then contains the
-    pair, its calibration, an image of the comparison, and the disparity, depth and point cloud of the default
-    model.
+    All bundled models and the classical matchers are compared with the ground truth. The folder then
+    contains the pair, its calibration, an image of the comparison, and the disparity, depth and point cloud
+    of the default model.
 
     Example: aanet demo -o out/demo
     """
