@@ -66,7 +66,7 @@ async def response(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on Windows")
 def test_a_closed_terminal_stops_the_server_as_sigterm_does() -> None:
-    before = signal.getsignal(signal.SIGHUP)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also if the tests were started with nohup
 
     async def run() -> None:
         app = create_app(IN_PROCESS)
