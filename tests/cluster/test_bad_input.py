@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aanet.cluster import session
+from aanet.cluster import benchmark, session
 from aanet.cluster.work_list import open_list
 from aanet.errors import AanetError, InputError, ReadError, UnsupportedError
 from helpers.ray_cluster import ray_cluster
@@ -50,6 +50,9 @@ def test_an_unreachable_cluster_is_one_sentence(
             run("predict", table, "-o", tmp_path / "out", *SGBM, "--ray", address)
         assert "\n" not in str(caught.value)
     assert not list(tmp_path.glob("out/manifest/*"))
+    monkeypatch.setattr(benchmark, "_plain", None)  # nothing may be measured first
+    with pytest.raises(InputError, match="cannot be reached: connection refused"):
+        run("benchmark", "sgbm", "--ray", nobody)
 
 
 class Forbidden:

@@ -15,7 +15,7 @@ from aanet.cluster.cost import Measured
 from aanet.cluster.manifest import FOLDER, Manifest, read_manifest, schema
 from aanet.cluster.prediction import Settings
 from aanet.cluster.run import predict_list
-from aanet.cluster.session import session
+from aanet.cluster.session import require_reachable, session
 from aanet.cluster.work_list import open_list
 from aanet.errors import AanetError
 from aanet.inference.options import MatchOptions
@@ -94,6 +94,7 @@ def compare(
     observe: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
     """Match the same random pairs without Ray, with one worker and with two, with one thread each."""
+    require_reachable(address)  # before the measurement without Ray
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _put_pairs(folder / "in", size, pairs)

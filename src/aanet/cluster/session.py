@@ -80,8 +80,7 @@ def _connect(ray: Any, address: str, cpus: int | None) -> None:
         quiet |= {"_node_ip_address": _LOOPBACK} if sys.platform == "linux" else {}
         ray.init(address="local", num_cpus=cpus, include_dashboard=False, **quiet)
         return
-    if address != "auto":
-        _require_reachable(address)
+    require_reachable(address)
     try:
         ray.init(address=address, **quiet)
     except ConnectionError as error:
@@ -98,8 +97,10 @@ def _connect(ray: Any, address: str, cpus: int | None) -> None:
         raise InputError(f"Cannot connect to Ray at {address}: {_first_sentence(error)}.") from error
 
 
-def _require_reachable(address: str) -> None:
+def require_reachable(address: str) -> None:
     """Refuse an address that nobody answers at; Ray itself would try for minutes."""
+    if address in ("auto", "local"):
+        return
     parts = _ADDRESS.fullmatch(address)
     if parts is None or not 0 < int(parts["port"]) < 65536:
         raise InputError(
