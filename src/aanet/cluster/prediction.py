@@ -252,7 +252,7 @@ class _Kept:
     def write(self, name: str, data: bytes) -> None:
         self._contents[name] = data
 
-    def write_together(self, contents: Mapping[str, bytes], overwrite: bool = True) -> None:  # noqa: ARG002
+    def write_together(self, contents: Mapping[str, bytes], overwrite: bool = True) -> None:  # noqa: ARG002 - memory
         self._contents.update(contents)
 
     def names(self) -> list[str]:
