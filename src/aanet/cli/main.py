@@ -30,6 +30,7 @@ from aanet.cli.models import models
 from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.serve import serve
+from aanet.cli.study_ablation import ablation
 from aanet.cli.study_sampling import sampling
 from aanet.cli.train import train
 from aanet.errors import AanetError, MissingExtraError
@@ -94,7 +95,7 @@ app = typer.Typer(
 data = typer.Typer(cls=Group, no_args_is_help=True, help="Check, analyze and synthesize datasets.")
 _add(data, None, check, stats, synthesize, preview)
 study = typer.Typer(cls=Group, no_args_is_help=True, help="Repeat studies of the paper on your data.")
-_add(study, None, sampling)
+_add(study, None, ablation, sampling)
 _add(app, MATCHING, demo, predict, live, serve, calibrate, **{"calibrate board": calibrate_board})
 _add(app, TRAINING, train, evaluate, pseudo_label)
 app.add_typer(data, name="data", rich_help_panel=TRAINING)
