@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
 from aanet.engines.factory import open_engine
@@ -20,6 +19,7 @@ from aanet.inference.padding import padding_for
 from aanet.inference.postprocess import postprocess
 from aanet.inference.preparation import AnyCalibration, PreparedPair, Source, as_calibration, prepare_pair
 from aanet.inference.processing import Processing, plan
+from aanet.inference.resizing import resize_planes
 from aanet.inference.spec import MAX_DISPARITY, Engine, Maps, NetworkSpec
 from aanet.inference.temporal import TemporalFilter
 from aanet.inference.tiling import Tile, bytes_per_pixel, match_in_tiles
@@ -256,9 +256,9 @@ class StereoMatcher:
         if size == (height, width):
             return self._match_fitting(left, right, processing.tile)
         disparity, confidence = self._match_fitting(
-            _resize(left, size), _resize(right, size), processing.tile
+            resize_planes(left, size), resize_planes(right, size), processing.tile
         )
-        disparity, confidence = (_resize(maps, (height, width)) for maps in (disparity, confidence))
+        disparity, confidence = (resize_planes(maps, (height, width)) for maps in (disparity, confidence))
         return disparity * np.float32(width / size[1]), confidence
 
     def _match_fitting(self, left: FloatMap, right: FloatMap, tile: Tile | None) -> Maps:
@@ -286,14 +286,6 @@ class StereoMatcher:
 def occluded(disparity: FloatMap, right_disparity: FloatMap) -> Mask:
     """True where the match of a left pixel is not matched back to within `OCCLUSION_THRESHOLD`."""
     return left_right_difference(disparity, right_disparity) > OCCLUSION_THRESHOLD
-
-
-def _resize(maps: FloatMap, size: tuple[int, int]) -> FloatMap:
-    """Resize [..., h, w] to [..., H, W]: by areas to a smaller size, bilinearly to a larger one."""
-    method = cv2.INTER_AREA if size[0] < maps.shape[-2] else cv2.INTER_LINEAR
-    flat = maps.reshape(-1, *maps.shape[-2:])
-    resized = [cv2.resize(one, (size[1], size[0]), interpolation=method) for one in flat]
-    return np.stack(resized).reshape(*maps.shape[:-2], *size).astype(np.float32)
 
 
 def _range_warning(disparity: FloatMap, spec: NetworkSpec, scale: float) -> list[str]:

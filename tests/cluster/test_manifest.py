@@ -37,7 +37,7 @@ def begun(output: Path, resume: bool = False) -> Manifest:
 @pytest.mark.parametrize("place", ["{}", "file://{}", "local://{}"])
 def test_rows_are_written_in_parts_and_read_in_order(tmp_path: Path, place: str) -> None:
     if place.startswith("local"):
-        pytest.importorskip("fsspec")
+        pytest.importorskip("fsspec", reason="manifests on object stores need fsspec")
     output: Any = place.format(tmp_path / "out")
     manifest = begun(output)
     manifest.add(table(4, 2))

@@ -20,6 +20,7 @@ from aanet.engines.foreign.running import Arrays, Runner
 from aanet.engines.foreign.spec import DEFAULT_MAX_DISPARITY, ForeignSpec, ImageSpec, InputSpec, OutputSpec
 from aanet.errors import ReadError
 from aanet.inference import memory
+from aanet.inference.resizing import resize_planes
 from aanet.inference.size_rule import SizeRule
 from aanet.inference.spec import Maps, NetworkSpec
 from aanet.typing import FloatMap
@@ -93,7 +94,7 @@ def _tensor(
     each: InputSpec, image: ImageSpec, left: FloatMap, right: FloatMap, size: tuple[int, int]
 ) -> FloatMap:
     views = {"left": left, "right": right}
-    stacked = [_pixels(_resize(views[side], size), image) for side in each.content.split("+")]
+    stacked = [_pixels(resize_planes(views[side], size), image) for side in each.content.split("+")]
     tensor = np.concatenate(stacked)[None]  # [1, C, H, W]
     return np.ascontiguousarray(tensor if image.layout == "NCHW" else tensor.transpose(0, 2, 3, 1))
 
@@ -143,7 +144,9 @@ def read_disparity(
         )
     factor = spec.output.scale * (seen[1] if spec.output.unit == "width" else 1)
     factor *= (-1 if spec.output.sign == "negative" else 1) * size[1] / seen[1]
-    disparity = _resize(np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)[None], (size[0], size[1]))[0]
+    disparity = resize_planes(
+        np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)[None], (size[0], size[1])
+    )[0]
     positive: FloatMap = np.maximum(disparity * np.float32(factor), 0)
     return positive
 
@@ -156,17 +159,6 @@ def _plane(values: NDArray[Any], output: OutputSpec, size: tuple[int, int]) -> F
             planes = np.moveaxis(values, (axis, axis + 1), (-2, -1)).reshape(-1, *sides)
             return planes[output.channel].astype(np.float32) if output.channel < len(planes) else None
     return None
-
-
-def _resize(planes: FloatMap, size: tuple[int, int]) -> FloatMap:
-    """Resize [C, h, w]: by areas to a smaller size, bilinearly to a larger one."""
-    if planes.shape[1:] == size:
-        return planes
-    method = cv2.INTER_AREA if size[0] <= planes.shape[1] and size[1] <= planes.shape[2] else cv2.INTER_LINEAR
-    resized = [
-        cv2.resize(np.ascontiguousarray(each), (size[1], size[0]), interpolation=method) for each in planes
-    ]
-    return np.stack(resized)
 
 
 def similarity(left: FloatMap, right: FloatMap, disparity: FloatMap) -> FloatMap:
