@@ -93,7 +93,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--hours", type=float, required=True, help="total training time")
     parser.add_argument("--hardware", default="two CPU cores")
-    parser.add_argument("--recipe", default="recipes/synthetic-cpu.toml")
+    parser.add_argument("--recipe", default="synthetic-cpu", help="name of the recipe")
     parser.add_argument(
         "--upscale-to", type=int, default=0, help="width to which smaller images are upscaled"
     )
@@ -170,7 +170,7 @@ CARD = """\
 {megabytes:.1f} MB (float16), for disparities below 192 pixels. {network}
 
 - **Training data**: {trained_on}.
-- **Training**: {hours:g} hours on {hardware} with `{recipe}`, as described in \
+- **Training**: {hours:g} hours on {hardware} with the recipe `{recipe}`, as described in \
 docs/notes; {parts} `{recipe_digest}`.
 - **Model selection**: the real pairs below were evaluated between parts of the training, to decide how to \
 continue and which settings to recommend.

@@ -14,6 +14,7 @@ from aanet.cli.main import app
 from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
 from aanet.io.images import write_image
 from aanet.models.weights import files
+from aanet.training import bundled_recipes
 from helpers.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,9 +77,11 @@ def test_every_file_it_links_to_exists() -> None:
 def test_every_recipe_that_a_page_names_exists() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *files.BUNDLED.glob("*.md")]
     texts = [page.read_text(encoding="utf-8") for page in pages]
-    named = {name for text in texts for name in re.findall(r"recipes/([\w-]+\.toml)", text)}
-    assert named
-    assert [name for name in sorted(named) if not (ROOT / "recipes" / name).exists()] == []
+    patterns = (r"aanet train ([a-z][\w-]+)(?![\w./-])", r"`((?:synthetic|sceneflow|kitti)\w*-[\w-]+)`")
+    trained, mentioned = ({name for text in texts for name in re.findall(each, text)} for each in patterns)
+    assert trained
+    assert mentioned
+    assert sorted((trained | mentioned) - set(bundled_recipes.names())) == []
 
 
 @pytest.mark.slow

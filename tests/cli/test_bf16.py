@@ -94,8 +94,14 @@ def test_a_recipe_in_bf16_is_refused_before_anything_is_written(
 ) -> None:
     monkeypatch.setitem(bf16_support._results, "torch", BROKEN)
     monkeypatch.chdir(tmp_path)
-    recipe = Path(__file__).parents[2] / "recipes" / "synthetic-cpu.toml"
-    arguments = ["train", str(recipe), "--set", "run.precision=bf16-mixed", "--set", "run.accelerator=cpu"]
+    arguments = [
+        "train",
+        "synthetic-cpu",
+        "--set",
+        "run.precision=bf16-mixed",
+        "--set",
+        "run.accelerator=cpu",
+    ]
     monkeypatch.setattr(sys, "argv", ["aanet", *arguments])
     with pytest.raises(SystemExit) as stop:
         entry.main()

@@ -220,7 +220,7 @@ def test_public_names_are_there_and_others_are_not() -> None:
 @pytest.mark.parametrize(
     ("package", "arguments", "extra"),
     [
-        ("lightning", ["train", "recipes/synthetic-cpu-longer.toml", "--dry-run"], "train"),
+        ("lightning", ["train", "synthetic-cpu-longer", "--dry-run"], "train"),
         ("fastapi", ["serve"], "web"),
         ("uvicorn", ["live", "0"], "web"),
     ],

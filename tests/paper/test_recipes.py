@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 
 import pytest
 
 from aanet.models import zoo
+from aanet.training.bundled_recipes import names
 from aanet.training.recipe import Recipe, load_recipe
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 KITTI_MILESTONES = (400, 600, 800, 900)
 
 
 def recipe(name: str) -> Recipe:
-    return load_recipe(RECIPES / f"{name}.toml")
+    return load_recipe(name)
 
 
 IN_PAPER = sorted(name for name, card in zoo.NETWORKS.items() if card.in_paper)
 
 
 def test_every_network_of_the_paper_has_a_scene_flow_recipe() -> None:
-    found = {path.stem.removeprefix("sceneflow-") for path in RECIPES.glob("sceneflow-*.toml")}
+    found = {each.removeprefix("sceneflow-") for each in names() if each.startswith("sceneflow-")}
     assert found == set(IN_PAPER)
 
 
@@ -78,15 +77,15 @@ def test_single_kitti_schedule(
     assert (stage.loss, stage.frozen_batch_norm) == ("finest", frozen)
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
-def test_optimizer_range_and_augmentation(path: Path) -> None:
-    loaded = load_recipe(path)
+@pytest.mark.parametrize("name", names())
+def test_optimizer_range_and_augmentation(name: str) -> None:
+    loaded = recipe(name)
     assert loaded.network.max_disparity == 192
     # Features of aanet_fast have no scale of their own, so that only the decay limits it.
     assert loaded.optimizer.weight_decay == (0.02 if loaded.network.name == "aanet_fast" else 1e-4)
     assert loaded.optimizer.betas == (0.9, 0.999)
     assert loaded.optimizer.offset_factor == 0.1
-    if not path.stem.startswith("synthetic-cpu"):
+    if not name.startswith("synthetic-cpu"):
         assert loaded.optimizer.name == "adam"
         assert loaded.optimizer.clip_norm == 0
         augmentation = loaded.augmentation
@@ -95,9 +94,9 @@ def test_optimizer_range_and_augmentation(path: Path) -> None:
         assert (augmentation.log2_scale, augmentation.log2_stretch) == ((0, 0), 0)
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
-def test_crops_fit_their_network(path: Path) -> None:
-    loaded = load_recipe(path)
+@pytest.mark.parametrize("name", names())
+def test_crops_fit_their_network(name: str) -> None:
+    loaded = recipe(name)
     network = zoo.build(loaded.network.name)
     for stage in loaded.stage:
         network.sizes.check(*stage.crop, stage.name)

@@ -70,7 +70,7 @@ def test_every_command_recipe_and_key_exists(words: list[str]) -> None:
     parsed = command.make_context("train", arguments[1:], resilient_parsing=True).params
     assert parsed["auto_resume"]
     assert str(parsed["output"]).startswith("/shared/runs/")
-    recipe = ROOT / "recipes" / parsed["recipe"].name
+    recipe = parsed["recipe"]
     assert load_recipe(recipe, list(parsed["overrides"] or [])).stage
     for stage in load_recipe(recipe).stage:
         assert stage.batch % (8 * stage.accumulate) == 0  # two hosts with four processes, as on the page
@@ -80,7 +80,7 @@ def test_options_and_keys_in_the_text_exist() -> None:
     help_text = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
     ours = {"--auto-resume", "--resume", "--output", "--set"}
     assert all(option in PAGE and option in help_text for option in ours)
-    recipe = load_recipe(ROOT / "recipes/kitti2015-aanet.toml")
+    recipe = load_recipe("kitti2015-aanet")
     assert "`run.checkpoint_minutes`, 10 by default" in PAGE
     assert recipe.run.checkpoint_minutes == 10
     for key in ("accumulate", "batch", "epochs", "frozen_batch_norm"):

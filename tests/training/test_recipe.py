@@ -230,3 +230,43 @@ def test_no_value_of_any_key_raises_another_error(tmp_path: Path) -> None:
             else:
                 json.dumps(recipe.as_dict(), allow_nan=False)  # what is accepted is finite
     assert refused > 8 * len(names)
+
+
+def test_a_bundled_recipe_is_found_by_its_name_and_can_be_extended(tmp_path: Path) -> None:
+    bundled = load_recipe("synthetic-cpu")
+    assert bundled.stage
+    assert load(tmp_path, "extends = 'synthetic-cpu'\n[run]\nworkers = 3\n").run.workers == 3
+    own = tmp_path / "synthetic-cpu.toml"
+    own.write_text(MINIMAL)
+    assert load_recipe(own).stage[0].name == "first"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("synthetic-cp", "did you mean 'synthetic-cpu', '"),
+        ("sceneflow-aanet_pluss", "did you mean 'sceneflow-aanet_plus'"),
+        ("zzz", "`aanet train --list` shows all of them"),
+        ("recipes/synthetic-cpu.toml", "the bundled recipe of that name is called 'synthetic-cpu'"),
+        ("mine.toml", "mine.toml does not exist; expected a recipe"),
+        ("no/such", "no/such does not exist; expected a recipe"),
+        ("a" * 5000, "There is no bundled recipe"),
+        ("\0", "There is no bundled recipe"),
+    ],
+    ids=lambda text: repr(text[:10]),
+)
+def test_a_recipe_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ReadError) as caught:
+        load_recipe(source)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_description_is_neither_inherited_nor_part_of_the_digest(tmp_path: Path) -> None:
+    described = load(tmp_path, "description = 'Mine'\n" + MINIMAL)
+    assert described.description == "Mine"
+    assert described.digest() == load(tmp_path).digest()
+    assert load(tmp_path, "extends = 'synthetic-cpu'\n").description == ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aanet.cli.console import status
+from aanet.cli.recipes import complete_recipe, copy_recipe, list_recipes, show_recipe
 from aanet.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
 
 # Of a process that torchrun has started and that stopped before the end; 0 would mean a complete run.
 STOPPED = 75
+RECIPES = "Recipes"  # title of the options that do not train
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A recipe in TOML, such as recipes/synthetic-cpu.toml.")],
+    recipe: Annotated[
+        str | None,
+        typer.Argument(
+            help="A bundled recipe, such as synthetic-cpu, or a TOML file of your own.",
+            show_default=False,
+            autocompletion=complete_recipe,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -59,8 +68,23 @@ def train(
         ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result of a dry run as JSON, with the whole recipe.")
+        bool,
+        typer.Option(
+            "--json", help="Print the list, or the result of a dry run with the whole recipe, as JSON."
+        ),
     ] = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="List the bundled recipes.", rich_help_panel=RECIPES)
+    ] = False,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the text of the recipe.", rich_help_panel=RECIPES)
+    ] = False,
+    copy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the text of the recipe to a new file.", rich_help_panel=RECIPES
+        ),
+    ] = None,
 ) -> None:
     """Train a network from a recipe, in one process or under torchrun.
 
@@ -69,8 +93,19 @@ def train(
     --resume continues from it with the same result as an uninterrupted run. Under torchrun on several hosts,
     the folder must be on storage that they share.
 
-    Example: aanet train recipes/synthetic-cpu.toml --dry-run
+    Example: aanet train synthetic-cpu --dry-run
     """
+    if listing:
+        list_recipes(as_json)
+        return
+    if recipe is None:
+        raise InputError("Give a recipe: a bundled one (aanet train --list shows them) or a TOML file.")
+    if show:
+        show_recipe(recipe)
+        return
+    if copy is not None:
+        copy_recipe(recipe, copy)
+        return
     import os
 
     # Before torch is imported: threads that wait in a busy loop take the core from the data worker and from
@@ -82,7 +117,7 @@ def train(
     peers = Peers.from_environment()
     with peers.together():
         if as_json and not dry_run:
-            raise InputError("--json prints the result of a dry run; add --dry-run.")
+            raise InputError("--json prints a list or the result of a dry run; add --list or --dry-run.")
         if resume and auto_resume:
             raise InputError("--resume and --auto-resume exclude each other.")
         loaded = _load(recipe, overrides)
@@ -91,7 +126,7 @@ def train(
 
     from aanet.training.trainer import Trainer
 
-    folder = output or Path("runs") / recipe.stem
+    folder = output or Path("runs") / Path(recipe).stem
     flags = {"--resume": resume, "--auto-resume": auto_resume, "--dry-run": dry_run}
     _compare(loaded, [name for name, given in flags.items() if given], peers)
     if not dry_run:
@@ -111,7 +146,7 @@ def train(
         raise typer.Exit(STOPPED)
 
 
-def _load(recipe: Path, overrides: list[str] | None) -> Recipe:
+def _load(recipe: str, overrides: list[str] | None) -> Recipe:
     """Load the recipe, and prepare what must be prepared before torch is imported."""
     from aanet.training.recipe import load_recipe
 

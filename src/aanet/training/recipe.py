@@ -14,6 +14,7 @@ from aanet.inference.spec import MAX_DISPARITY
 from aanet.io.files import MEGABYTE, read_bytes
 from aanet.io.headers import MAX_SIDE
 from aanet.io.toml import TomlError, loads
+from aanet.training.bundled_recipes import find
 from aanet.training.schema import Amount, Count, Positive, Range, Share, build, closest, shown
 
 MAX_RECIPE_BYTES = MEGABYTE
@@ -185,6 +186,7 @@ class Recipe:
     network: TrainedNetworkSpec
     data: tuple[DataSpec, ...]
     stage: tuple[StageSpec, ...]
+    description: str = field(default="", compare=False)  # one line, for `aanet train --list`
     seed: Count = 0
     augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
     optimizer: OptimizerSpec = field(default_factory=OptimizerSpec)
@@ -202,12 +204,19 @@ class Recipe:
         return dataclasses.asdict(self)
 
     def digest(self) -> str:
-        """Return a hash of all values."""
-        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:12]
+        """Return a hash of all values but the description."""
+        values = {key: value for key, value in self.as_dict().items() if key != "description"}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
-    """Read a recipe and apply `key=value` overrides with dotted keys, such as `stage.0.batch=4`."""
+def load_recipe(source: Path | str, overrides: list[str] | None = None) -> Recipe:
+    """Read a recipe and apply overrides.
+
+    Args:
+        source: A TOML file, or the name of a bundled recipe, such as `synthetic-cpu`.
+        overrides: `key=value` with dotted keys, such as `stage.0.batch=4`.
+    """
+    path = find(source)
     table = read_table(path)
     for override in overrides or []:
         apply_override(table, override)
@@ -215,7 +224,11 @@ def load_recipe(path: Path, overrides: list[str] | None = None) -> Recipe:
 
 
 def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Parse a recipe; `extends = "other.toml"` inherits from a recipe in the same folder."""
+    """Parse a recipe.
+
+    `extends = "other.toml"` inherits all but the description from a recipe in the same folder, and
+    `extends = "synthetic-cpu"` from a bundled one.
+    """
     if len(extended_by) == MAX_EXTENSIONS:
         raise ReadError(f"{extended_by[0]} extends more than {MAX_EXTENSIONS} recipes, or itself.")
     content = read_bytes(path, "a recipe", MAX_RECIPE_BYTES)
@@ -229,7 +242,9 @@ def read_table(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]
         return table
     if not isinstance(base, str) or len(base) > MAX_NAME:
         raise ReadError(f"{path}: 'extends' must be the name of a recipe; it is {shown(base)}.")
-    return merge(read_table(path.parent / base, (*extended_by, path)), table)
+    inherited = read_table(find(base, path.parent), (*extended_by, path))
+    inherited.pop("description", None)
+    return merge(inherited, table)
 
 
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
