@@ -34,6 +34,7 @@ def test_check_prints_the_tree_and_what_was_found(tmp_path: Path) -> None:
     assert "train: 4 of 200 pairs" in text
     assert "✓ training/image_3/*_10.png" in text
     assert "training/disp_pseudo_0/*_10.png" in text
+    assert "Pairs of each split: train 2, val 2, all 4" in text
     assert "Usable" in text
 
 
@@ -55,6 +56,7 @@ def test_check_of_an_empty_folder_says_where_the_data_comes_from(tmp_path: Path)
 def test_check_as_json(tmp_path: Path) -> None:
     facts = json.loads(run("check", "sceneflow", layouts.sceneflow(tmp_path), "--json"))
     assert facts["usable"] is True
+    assert facts["splits"] == {"train": 4, "test": 1}
     first = facts["groups"][0]
     assert (first["title"], first["complete"]) == ("FlyingThings3D train finalpass", 22390)
     assert first["parts"][0]["found"] == 2
@@ -85,6 +87,17 @@ def test_stats_as_json_equal_a_loop(tmp_path: Path) -> None:
     assert facts["occluded"] == pytest.approx(occluded.sum() / len(known))
 
 
+def test_splits_of_an_own_folder_are_counted_and_selected(tmp_path: Path) -> None:
+    layouts.folder(tmp_path)
+    (tmp_path / "val.txt").write_text("b\n")
+    facts = json.loads(run("check", "folder", tmp_path, "--json"))
+    assert facts["splits"] == {"all": 3, "train": 2, "val": 1}
+    assert "split val: 1 of 1 pairs read" in run("stats", "folder", tmp_path, "--split", "val")
+    (tmp_path / "val.txt").write_text("b\nz\n")
+    with pytest.raises(AanetError, match=r"val\.txt, line 2: no pair is named 'z'"):
+        run("check", "folder", tmp_path)
+
+
 def test_stats_read_a_limited_number_of_pairs(tmp_path: Path) -> None:
     assert "2 of 3 pairs read" in run("stats", "folder", layouts.folder(tmp_path), "--limit", 2)
 
@@ -96,6 +109,10 @@ def test_stats_read_a_limited_number_of_pairs(tmp_path: Path) -> None:
         (("stats", "kitti2015", "--set", "render"), "must have the form name=value; got 'render'"),
         (("stats", "kitti2015", "--set", "render=x"), "kitti2015 has no option 'render'"),
         (("stats", "middlebury2006", "--set", "scale=x"), "positive number; got 'x'"),
+        (
+            ("stats", "folder", "--split", "test"),
+            "folder has no split 'test'.* all, train, val",
+        ),
         (("check", "nonsense"), "no dataset 'nonsense'"),
     ],
 )

@@ -88,6 +88,10 @@ def test_a_dry_run_as_json_has_the_whole_recipe_and_the_estimates(recipe: Path) 
     ("change", "message"),
     [
         ("stage.1.crop=[31,47]", "crop of stage 'second'"),
+        (
+            "stage.1.crop=[64,112]",
+            "folder 0 has 32×48 pixels, so that most of a crop of 64×112 ",
+        ),
         ("data.0.pseudo_labels=true", "2 of 2 pairs of folder have no pseudo ground truth"),
         ("run.accelerator=cuda", "run.accelerator"),
     ],

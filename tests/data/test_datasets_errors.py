@@ -24,13 +24,16 @@ def test_missing_root_names_the_expected_tree(name: str, tmp_path: Path) -> None
     with pytest.raises(AanetError) as error:
         open_dataset(name, tmp_path / "nowhere")
     assert "nowhere does not exist" in message(error)
-    assert f"{name} is expected there as" in message(error)
+    source = DATASETS[name].CARD.source
+    reference = name if name == "folder" else f"{name} ({source})"
+    assert f"{reference} is expected there as" in message(error)
+    assert name == "folder" or source.startswith("https://")
     assert DATASETS[name].CARD.groups[0].left in message(error)
 
 
 @pytest.mark.parametrize("name", list(DATASETS))
 def test_empty_split_is_an_error(name: str, tmp_path: Path) -> None:
-    with pytest.raises(AanetError, match=f"of {name} is empty"):
+    with pytest.raises(AanetError, match=f"of {name}.* is empty: no files in .* match"):
         len(open_dataset(name, tmp_path))
 
 

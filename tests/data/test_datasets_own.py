@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aanet.data.datasets import Mixed, open_dataset
+from aanet.data.datasets.folder import _drawn
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError, InputError
 from helpers import layouts
@@ -96,6 +97,67 @@ def test_missing_csv_and_missing_mask_are_named(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "t.csv", "left,right,mask", "l.png,r.png,gone.png")
     with pytest.raises(AanetError, match=r"gone.png does not exist"):
         open_dataset("folder", table)[0]
+
+
+def keys(root: Path, split: str) -> list[str]:
+    return [pair.key for pair in open_dataset("folder", root, split).pairs]
+
+
+def write_pairs(root: Path, names: list[str]) -> None:
+    """Empty files: listing the pairs reads none of them."""
+    for name in names:
+        for side in ("left", "right"):
+            path = root / side / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+
+def test_a_fifth_of_a_folder_is_for_validation_and_stays_so_when_pairs_are_added(tmp_path: Path) -> None:
+    write_pairs(tmp_path, [f"{number:04d}" for number in range(0, 400, 2)])
+    train, val = keys(tmp_path, "train"), keys(tmp_path, "val")
+    assert sorted(train + val) == keys(tmp_path, "all")
+    assert 30 <= len(val) <= 50
+    write_pairs(tmp_path, [f"{number:04d}" for number in range(1, 400, 2)])
+    assert set(train) < set(keys(tmp_path, "train"))
+    assert set(val) < set(keys(tmp_path, "val"))
+
+
+def test_the_split_is_that_of_the_hash() -> None:
+    # `printf d | sha256sum` begins with 18, f with 25, c with 2e; b with 3e, which is above 0.2 * 256 = 0x33.
+    assert _drawn(["a", "b", "c", "d", "e", "f"]) == ["d", "f", "c"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("abc", min_size=1, max_size=3), min_size=2, max_size=9, unique=True))
+def test_several_pairs_are_never_all_in_one_split(names: list[str]) -> None:
+    assert 0 < len(_drawn(names)) < len(names)
+
+
+def test_a_list_in_the_folder_names_the_pairs_for_validation(tmp_path: Path) -> None:
+    write_pairs(tmp_path, ["hall_1", "hall_2", "hall_30", "yard", "yard[1]", "#1"])
+    (tmp_path / "val.txt").write_text("\ufeff# held out\n\nyard[1]\r\n hall_?\n", encoding="utf-8")
+    assert keys(tmp_path, "val") == ["hall_1", "hall_2", "yard[1]"]
+    assert keys(tmp_path, "train") == ["#1", "hall_30", "yard"]
+    assert len(keys(tmp_path, "all")) == 6
+
+
+def test_an_empty_split_of_a_folder_is_explained(tmp_path: Path) -> None:
+    write_pairs(tmp_path, ["a"])
+    assert keys(tmp_path, "train") == ["a"]
+    with pytest.raises(AanetError, match=r"'val' of folder is empty: all 1 pairs .* other split.*val\.txt"):
+        keys(tmp_path, "val")
+    (tmp_path / "val.txt").write_text("*\n")
+    assert keys(tmp_path, "val") == ["a"]
+    with pytest.raises(AanetError, match=r"'train' of folder is empty: all 1 pairs"):
+        keys(tmp_path, "train")
+
+
+def test_the_pairs_of_a_csv_file_are_split_too(tmp_path: Path) -> None:
+    rows = [f"l{number}.png,r{number}.png" for number in range(50)]
+    table = write_csv(tmp_path / "t.csv", "left,right", *rows)
+    train, val = keys(table, "train"), keys(table, "val")
+    assert sorted(train + val) == sorted(keys(table, "all"))
+    assert 5 <= len(val) <= 15
 
 
 class Counted:

@@ -8,6 +8,7 @@ import pytest
 from aanet.data import transforms as T
 from aanet.data.sample import StereoSample
 from aanet.data.transforms import geometric, photometric
+from aanet.errors import InputError
 
 
 def slanted(height: int = 40, width: int = 60, slope: float = 0.05) -> StereoSample:
@@ -81,6 +82,14 @@ def test_small_images_are_padded_with_unknown_truth_at_the_top_and_right() -> No
     np.testing.assert_array_equal(result.disparity[4:, :12], sample.disparity)
     np.testing.assert_array_equal(result.left[0, :12], sample.left[0])  # the border is repeated
     np.testing.assert_array_equal(result.left[4:, 14], sample.left[:, 11])
+
+
+@pytest.mark.parametrize("crop", [(21, 12), (10, 25), (100, 120)])
+def test_a_crop_that_would_be_mostly_padding_is_refused(crop: tuple[int, int]) -> None:
+    for cut in (T.RandomCrop(*crop), T.RandomScaleCrop(*crop, (0.0, 1.0), 0.1)):
+        with pytest.raises(InputError, match=f"10×12 pixels.*crop of {crop[0]}×{crop[1]} would be padding"):
+            cut(labeled(10, 12), np.random.default_rng(0))
+    T.require_size("KITTI's lowest images in the paper's largest crop", (370, 1224, 3), (384, 1248))
 
 
 def test_vertical_flip_turns_everything_over() -> None:

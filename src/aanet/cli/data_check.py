@@ -38,6 +38,7 @@ def check(
             "dataset": report.card.name,
             "root": report.root,
             "groups": [asdict(group) for group in report.groups],
+            "splits": report.splits,
             "source": report.card.source,
             "usable": report.usable,
         }
@@ -59,7 +60,8 @@ def _print(report: LayoutReport, console: Console) -> None:
         for part in group.parts:
             what = part.what if part.required else f"{part.what} (optional)"
             say(f"  {_mark(group, part)} {part.pattern:{width}} {part.found or '–':>6}  {what}")
-    say("")
+    counts = [f"{split} {count}" for split, count in report.splits.items() if count]
+    say(f"\nPairs of each split: {', '.join(counts)}" if counts else "")
     for group in report.groups:
         for part in group.parts:
             if part.required and part.missing:

@@ -78,11 +78,11 @@ def companion(root: Path, pattern: str, captures: Captures) -> Path:
     return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
 
 
-def require_root(name: str, root: Path, group: Group) -> None:
-    """Raise an error with the expected files if the root is not a folder."""
+def require_root(reference: str, root: Path, group: Group) -> None:
+    """Raise an error with the dataset and its expected files if the root is not a folder."""
     if not root.is_dir():
         kind = "is a file" if root.exists() else "does not exist"
-        raise ReadError(f"The folder {root} {kind}; {name} is expected there as {expected(group)}.")
+        raise ReadError(f"The folder {root} {kind}; {reference} is expected there as {expected(group)}.")
 
 
 def expected(group: Group) -> str:

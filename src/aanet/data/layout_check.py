@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aanet.data.datasets import dataset_class
+from aanet.data.datasets import dataset_class, open_dataset
 from aanet.data.datasets.card import DatasetCard
 from aanet.data.layout import Group, companion, find, require_root
 
@@ -47,6 +47,7 @@ class LayoutReport:
     card: DatasetCard
     root: str
     groups: list[GroupReport]
+    splits: dict[str, int]  # the number of pairs that each split uses
 
     @property
     def usable(self) -> bool:
@@ -59,8 +60,9 @@ class LayoutReport:
 def check_layout(name: str, root: Path) -> LayoutReport:
     """Compare a folder with the layout of a dataset."""
     card = dataset_class(name).CARD
-    require_root(name, root, card.groups[0])
-    return LayoutReport(card, str(root), [_check_group(root, group) for group in card.groups])
+    require_root(card.reference, root, card.groups[0])
+    splits = {split: len(open_dataset(name, root, split).find_pairs()) for split in card.splits}
+    return LayoutReport(card, str(root), [_check_group(root, group) for group in card.groups], splits)
 
 
 def _check_group(root: Path, group: Group) -> GroupReport:

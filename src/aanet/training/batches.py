@@ -73,11 +73,24 @@ def open_mixture(specs: Sequence[DataSpec], size: tuple[int, int], max_disparity
 
 
 def open_stages(recipe: Recipe) -> list[Mixed]:
-    """Open the data of every stage."""
-    return [
-        open_mixture(recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity)
-        for stage in recipe.stage
-    ]
+    """Open the data of every stage; a first pair that cannot be trained on is an error."""
+    opened = []
+    for stage in recipe.stage:
+        mixed = open_mixture(recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity)
+        for source in mixed.datasets:
+            if isinstance(source, SyntheticWorld):
+                transforms.require_size(source.name, source.size, stage.crop)
+            else:
+                first = source[0]
+                _require_truth(first)
+                transforms.require_size(first.name, first.left.shape, stage.crop)
+        opened.append(mixed)
+    return opened
+
+
+def _require_truth(sample: StereoSample) -> None:
+    if sample.disparity is None and sample.pseudo_disparity is None:
+        raise InputError(f"{sample.name} has no ground truth to train on.")
 
 
 def pairs_per_process(stage: StageSpec, processes: int) -> int:
@@ -123,11 +136,10 @@ class AugmentedPairs(Dataset["StereoSample | AanetError"]):
         epoch, index = draw
         try:
             sample = self.source[index]
+            _require_truth(sample)
+            return self.augmentation(sample, np.random.default_rng((self.seed, epoch, index)))
         except AanetError as error:
             return error
-        if sample.disparity is None and sample.pseudo_disparity is None:
-            return InputError(f"{sample.name} has no ground truth to train on.")
-        return self.augmentation(sample, np.random.default_rng((self.seed, epoch, index)))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import random
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 
 import numpy as np
@@ -136,9 +137,14 @@ def on_stop_signal(ask_to_stop: Callable[[], None]) -> Iterator[None]:
 
 
 def open_validation(recipe: Recipe) -> list[ValidationSet]:
-    """Open the validation sets of a recipe; sets of the same name are numbered."""
+    """Open the validation sets of a recipe; sets of the same name are numbered.
+
+    One without a `root` is in the folder of the training data of the same name.
+    """
+    roots = {spec.name: spec.root for spec in reversed(recipe.data)}
     sets: list[ValidationSet] = []
     for spec in recipe.validation.data:
+        spec = replace(spec, root=spec.root or roots.get(spec.name, ""))
         source = open_source(spec, recipe.stage[-1].crop, recipe.network.max_disparity)
         same = sum(each.name.startswith(spec.name) for each in sets)
         name = f"{spec.name}-{same + 1}" if same else spec.name

@@ -16,7 +16,6 @@ from rich.console import Console
 
 from aanet.errors import InputError, ReadError, UnsupportedError
 from aanet.models.network import StereoNetwork
-from aanet.models.weights import checkpoint
 from aanet.synthetic.heap import keep_freed_memory
 from aanet.training import batches, environment, resuming, stages
 from aanet.training.checkpoint import (
@@ -27,6 +26,7 @@ from aanet.training.checkpoint import (
     set_aside,
 )
 from aanet.training.ema import WeightAverage
+from aanet.training.final_weights import write_final_weights
 from aanet.training.manifest import describe_run, write_manifest
 from aanet.training.optimizer import make_optimizer, set_learning_rate
 from aanet.training.peers import Peers
@@ -338,19 +338,11 @@ class Trainer:
         save_checkpoint(self.folder / "checkpoints", checkpoint)
 
     def _export(self) -> Path | None:
-        """Write the weights for inference, and those with training heads for further training."""
+        """Write the final weights: the average, if there is one."""
         if self.folder is None:
             return None
-        path = self.folder / "weights.safetensors"
-        facts = {
-            "trained_on": ", ".join(dict.fromkeys(each.name for each in self.recipe.data)),
-            "start_from": Path(self.recipe.network.start_from).name or "random weights",
-            "recipe_digest": self.recipe.digest(),
-            "steps": str(self.step),
-        }
-        checkpoint.save(self._predictor(), path, facts, self.hints)
         if self.average is not None:
             self.network.load_state_dict(self.average.state)
-        checkpoint.save(self.network, self.folder / "weights-with-heads.safetensors", facts, self.hints)
+        path = write_final_weights(self.folder, self.network, self.hints, self.recipe, self.step)
         self.reporter.say(f"wrote {path}")
         return path

@@ -54,18 +54,21 @@ class StereoDataset:
         self.split = self.one_of(split or self.CARD.splits[0], self.CARD.splits, "split")
         self.groups = self._select_groups()
         self.pseudo_labels = pseudo_labels
-        require_root(self.name, self.root, self.groups[0])
+        require_root(self.CARD.reference, self.root, self.groups[0])
 
     @cached_property
     def pairs(self) -> list[PairFiles]:
-        """Every pair of the split, sorted by file name."""
-        found = [pair for group in self.groups for pair in self._pairs_of(group)]
+        """Every pair of the split, sorted by file name; a split without any is an error."""
+        found = self.find_pairs()
         if not found:
             raise ReadError(
-                f"The split {self.split!r} of {self.name} is empty: no files in {self.root} match "
-                f"{expected(self.groups[0])}; `aanet data check` shows which files were found."
+                f"The split {self.split!r} of {self.CARD.reference} is empty: {self._why_empty()}."
             )
         return found
+
+    def find_pairs(self) -> list[PairFiles]:
+        """List the pairs of the split, of which there may be none."""
+        return [pair for group in self.groups for pair in self._pairs_of(group)]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -114,6 +117,12 @@ class StereoDataset:
                 objects=self._optional(group.objects, captures),
                 pseudo=companion(self.root, group.pseudo or "disparity_pseudo/*.pfm", captures),
             )
+
+    def _why_empty(self) -> str:
+        return (
+            f"no files in {self.root} match {expected(self.groups[0])}; `aanet data check` shows which files "
+            "were found"
+        )
 
     def _optional(self, pattern: str | None, captures: Captures) -> Path | None:
         return None if pattern is None else companion(self.root, pattern, captures)

@@ -46,3 +46,8 @@ class DatasetCard:
     splits: tuple[str, ...]  # the first is the default
     protocol: Protocol
     submission: SubmissionFormat | None = None
+
+    @property
+    def reference(self) -> str:
+        """The name with the address, if the dataset can be downloaded, for error messages."""
+        return f"{self.name} ({self.source})" if "://" in self.source else self.name

@@ -17,6 +17,7 @@ from aanet.data.transforms.geometric import (
     RandomScaleCrop,
     RandomVerticalFlip,
     RandomVerticalShift,
+    require_size,
 )
 from aanet.data.transforms.photometric import RandomColor, RandomErase
 
@@ -29,6 +30,7 @@ __all__ = [
     "RandomVerticalFlip",
     "RandomVerticalShift",
     "Transform",
+    "require_size",
 ]
 
 Transform = Callable[[StereoSample, np.random.Generator], StereoSample]

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aanet.data.sample import StereoSample
+from aanet.errors import InputError
 from aanet.typing import FloatMap, Image, Mask
 
 # Disparities of one smooth surface differ by less than this between two samplings; a larger jump is an edge.
 SAME_SURFACE_PX = 1.0
+# A crop is at most this many times as high and as wide as an image: the rest of it is padding, in which
+# nothing is learned. KITTI's crops in the paper are 1.04 times as high as its lowest images.
+MAX_PADDED = 2.0
 
 
 @dataclass(frozen=True)
@@ -99,12 +103,23 @@ def crop(sample: StereoSample, y: int, x: int, height: int, width: int) -> Stere
     return _map_planes(sample, lambda plane: plane[y : y + height, x : x + width])
 
 
+def require_size(name: str, size: tuple[int, ...], crop: tuple[int, int]) -> None:
+    """Raise an error if an image is so small that most of a crop would be padding."""
+    (height, width), (crop_height, crop_width) = size[:2], crop
+    if crop_height > MAX_PADDED * height or crop_width > MAX_PADDED * width:
+        raise InputError(
+            f"{name} has {height}×{width} pixels, so that most of a crop of {crop_height}×{crop_width} would "
+            "be padding; set a smaller 'crop' in the [[stage]] of the recipe."
+        )
+
+
 def pad_to(sample: StereoSample, height: int, width: int) -> StereoSample:
     """Pad the top and the right by replication up to a minimum size; ground truth is unknown there."""
     top = max(height - sample.left.shape[0], 0)
     right = max(width - sample.left.shape[1], 0)
     if not top and not right:
         return sample
+    require_size(sample.name, sample.left.shape, (height, width))
 
     def pad(plane: NDArray[Any]) -> NDArray[Any]:
         edges = ((top, 0), (0, right)) + ((0, 0),) * (plane.ndim - 2)
