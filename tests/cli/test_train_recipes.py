@@ -57,8 +57,22 @@ def test_a_copy_replaces_no_file(tmp_path: Path) -> None:
     with pytest.raises(AanetError, match="no bundled recipe 'synthetic'"):
         train("synthetic", "--copy", tmp_path / "other.toml")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
-    with pytest.raises(AanetError, match=r"Give a recipe.*--list"):
-        train()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", r"Give a recipe.*--list"),
+        ("--show", r"Give a recipe.*--list"),
+        ("synthetic-cpu --list", "--list takes no recipe"),
+        ("synthetic-cpu --show --copy FILE", "exclude each other"),
+        ("synthetic-cpu --show --json", "--json prints a list"),
+        ("synthetic-cpu --json", "add --list or --dry-run"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_sentence(words: str, message: str) -> None:
+    with pytest.raises(AanetError, match=message):
+        train(*words.split())
 
 
 def test_names_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

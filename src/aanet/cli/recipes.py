@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from aanet.cli.options import refuse_existing
+from aanet.errors import WriteError
 
 if TYPE_CHECKING:
     from aanet.training.recipe import Recipe
@@ -81,7 +81,8 @@ def copy_recipe(source: str, target: Path) -> None:
     from aanet.io.atomic import atomic_path
 
     text = _text(source)
-    refuse_existing(False, target)
+    if target.exists():
+        raise WriteError(f"{target} already exists; choose another name for the copy.")
     with atomic_path(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
     typer.echo(f"Wrote {target}; train with: aanet train {target}")

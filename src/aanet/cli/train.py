@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Of a process that torchrun has started and that stopped before the end; 0 would mean a complete run.
 STOPPED = 75
 RECIPES = "Recipes"  # title of the options that do not train
+_NO_RECIPE = "Give a recipe: a bundled one (aanet train --list shows them) or a TOML file."
 
 
 def train(
@@ -95,17 +96,11 @@ def train(
 
     Example: aanet train synthetic-cpu --dry-run
     """
-    if listing:
-        list_recipes(as_json)
+    if listing or show or copy is not None:
+        _describe(recipe, listing, show, copy, as_json)
         return
     if recipe is None:
-        raise InputError("Give a recipe: a bundled one (aanet train --list shows them) or a TOML file.")
-    if show:
-        show_recipe(recipe)
-        return
-    if copy is not None:
-        copy_recipe(recipe, copy)
-        return
+        raise InputError(_NO_RECIPE)
     import os
 
     # Before torch is imported: threads that wait in a busy loop take the core from the data worker and from
@@ -144,6 +139,24 @@ def train(
     trainer.run()
     if trainer.stopping and peers.launched:
         raise typer.Exit(STOPPED)
+
+
+def _describe(recipe: str | None, listing: bool, show: bool, copy: Path | None, as_json: bool) -> None:
+    """Do what the options that do not train ask for."""
+    if [listing, show, copy is not None].count(True) > 1:
+        raise InputError("--list, --show and --copy exclude each other.")
+    if as_json and not listing:
+        raise InputError("A recipe is TOML; --json prints a list or the result of a dry run.")
+    if listing and recipe is not None:
+        raise InputError(f"--list takes no recipe; aanet train {recipe} --show prints one.")
+    if listing:
+        list_recipes(as_json)
+    elif recipe is None:
+        raise InputError(_NO_RECIPE)
+    elif copy is None:
+        show_recipe(recipe)
+    else:
+        copy_recipe(recipe, copy)
 
 
 def _load(recipe: str, overrides: list[str] | None) -> Recipe:

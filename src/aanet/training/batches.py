@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from aanet.data import transforms
-from aanet.data.datasets import Mixed, PairSource, StereoDataset, open_dataset
+from aanet.data.datasets import Mixed, PairSource, StereoDataset, dataset_class, open_dataset
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError, InputError, ReadError, UnsupportedError
 from aanet.synthetic import SyntheticWorld, prepare_worker
@@ -48,6 +48,9 @@ def open_source(spec: DataSpec, size: tuple[int, int], max_disparity: int) -> Pa
             length=spec.length,
             kinds=spec.kinds,
         )
+    dataset_class(spec.name)  # or an error that lists the names
+    if not spec.root:
+        raise InputError(f"The recipe does not say where {spec.name} is; give its folder as 'root'.")
     dataset = open_dataset(spec.name, Path(spec.root), split=spec.split, pseudo_labels=spec.pseudo_labels)
     if spec.pseudo_labels:
         _require_pseudo_labels(dataset)

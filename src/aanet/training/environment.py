@@ -19,11 +19,12 @@ from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
 from aanet.engines.bf16_support import require_bf16
-from aanet.errors import UnsupportedError
+from aanet.errors import InputError, UnsupportedError
 from aanet.inference.hints import InferenceHints
 from aanet.models import zoo
 from aanet.models.network import StereoNetwork
 from aanet.models.weights import checkpoint
+from aanet.synthetic import SyntheticWorld
 from aanet.training.batches import open_source
 from aanet.training.peers import Peers
 from aanet.training.recipe import Recipe
@@ -146,6 +147,8 @@ def open_validation(recipe: Recipe) -> list[ValidationSet]:
     for spec in recipe.validation.data:
         spec = replace(spec, root=spec.root or roots.get(spec.name, ""))
         source = open_source(spec, recipe.stage[-1].crop, recipe.network.max_disparity)
+        if not isinstance(source, SyntheticWorld) and source[0].disparity is None:
+            raise InputError(f"{source[0].name} has no ground truth to validate on.")
         same = sum(each.name.startswith(spec.name) for each in sets)
         name = f"{spec.name}-{same + 1}" if same else spec.name
         sets.append(ValidationSet(name, source, recipe.validation.limit))
