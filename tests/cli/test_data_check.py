@@ -96,6 +96,10 @@ def test_splits_of_an_own_folder_are_counted_and_selected(tmp_path: Path) -> Non
     (tmp_path / "val.txt").write_text("b\nz\n")
     with pytest.raises(AanetError, match=r"val\.txt, line 2: no pair is named 'z'"):
         run("check", "folder", tmp_path)
+    table = tmp_path / "list.csv"
+    table.write_text("left,right\nleft/a.png,right/a.png\n")
+    with pytest.raises(AanetError, match=r"list\.csv is checked when it is read: aanet data stats"):
+        run("check", "folder", table)
 
 
 def test_stats_read_a_limited_number_of_pairs(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from aanet.data.datasets import dataset_class, open_dataset
 from aanet.data.datasets.card import DatasetCard
 from aanet.data.layout import Group, companion, find, require_root
+from aanet.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class LayoutReport:
 def check_layout(name: str, root: Path) -> LayoutReport:
     """Compare a folder with the layout of a dataset."""
     card = dataset_class(name).CARD
+    if root.suffix.lower() == ".csv" and root.is_file():
+        raise InputError(f"Only folders have a layout; {root} is checked when it is read: aanet data stats.")
     require_root(card.reference, root, card.groups[0])
     splits = {split: len(open_dataset(name, root, split).find_pairs()) for split in card.splits}
     return LayoutReport(card, str(root), [_check_group(root, group) for group in card.groups], splits)
