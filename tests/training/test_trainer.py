@@ -248,7 +248,8 @@ def test_a_corrupt_image_is_one_sentence(make_recipe: MakeRecipe, tmp_path: Path
     for source in pairs_folder.rglob("*.*"):
         target = broken / source.relative_to(pairs_folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(b"no image" if source.parent.name == "right" else source.read_bytes())
+        spoiled = source.parent.name == "right" and source.stem != "0"  # the first pair is read at once
+        target.write_bytes(b"no image" if spoiled else source.read_bytes())
     each = trainer(make_recipe(ONE_STAGE, f"data.0.root={broken}", "run.workers=1"), None)
     with pytest.raises(AanetError) as caught:
         each.run()

@@ -133,7 +133,10 @@ def _drawn(names: list[str]) -> list[str]:
     """Return the names whose hash is small: about a fifth, and of several names neither none nor all."""
 
     def chance(name: str) -> float:
-        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+        return (
+            int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:8], "big")
+            / 2**64
+        )
 
     ordered = sorted(set(names), key=chance)
     below = sum(chance(name) < VAL_SHARE for name in ordered)
