@@ -24,8 +24,8 @@ HELD_OUT_SIZE = (288, 576)
 
 def ablation(
     recipe: Annotated[
-        Path, typer.Option(metavar="RECIPE", help="A recipe with the stages 'features' and 'aggregation'.")
-    ] = Path("recipes/ablation.toml"),
+        str, typer.Option(metavar="RECIPE", help="A recipe with the stages 'features' and 'aggregation'.")
+    ] = "ablation",
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the study.")
     ] = Path("runs/ablation"),
