@@ -244,7 +244,7 @@ async def _client(
         try:
             connection = connection or await asyncio.open_connection(server.host, server.port)
             status, retry_after = await asyncio.wait_for(_ask(*connection, request), _ANSWER_SECONDS)
-        except (OSError, EOFError, asyncio.TimeoutError):
+        except (TimeoutError, OSError, EOFError):
             status, retry_after = "none", None
         seen.statuses[status] += 1
         if status == "200":

@@ -100,7 +100,7 @@ class Service:
         self._uploads.add(upload)
         try:
             return await asyncio.wait_for(upload, remaining)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             message = f"The upload took longer than {self.settings.timeout:g} seconds."
             raise ServiceError(408, "too_slow", message) from None
         except asyncio.CancelledError:
