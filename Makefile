@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TORCH := $(shell grep '^torch==' constraints.txt)
 
 .PHONY: demo test test-fast fuzz attack check format clean
 
@@ -37,10 +36,10 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix src tests scripts
 	$(BIN)/ruff format src tests scripts
 
-# torch goes first and by its exact pin: an open range resolves to a build with gigabytes of CUDA.
-$(VENV)/.torch: constraints.txt
+# torch goes first: from PyTorch's index of CPU builds if there is no GPU, otherwise by its exact pin.
+$(VENV)/.torch: constraints.txt scripts/install_torch.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python scripts/install_torch.py
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.torch pyproject.toml

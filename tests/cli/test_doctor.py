@@ -63,6 +63,26 @@ def test_an_engine_that_is_not_installed_is_listed(monkeypatch):
     assert "pip install 'aanet[export]'" in finding.found
 
 
+@pytest.mark.parametrize(
+    ("cuda", "gpus", "noticed"), [("13.0", 0, True), ("13.0", 1, False), (None, 0, False)]
+)
+def test_cuda_without_a_gpu_is_noticed_with_the_command_that_replaces_it(monkeypatch, cuda, gpus, noticed):
+    import torch
+
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"GPU {index}")
+    monkeypatch.setattr(torch, "__version__", "2.13.0+cu130")
+    found = {finding.what: finding for finding in doctor._hardware()}
+    assert ("torch build" in found) is noticed
+    if noticed:
+        assert found["torch build"].found == (
+            "for CUDA 13.0, but it finds no GPU here; the smaller build for the CPU: pip install "
+            "--force-reinstall --no-deps torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+        )
+        assert found["torch build"].ok is None  # it works; it is only large
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_everything_is_told_as_tables():

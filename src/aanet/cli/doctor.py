@@ -15,6 +15,7 @@ from rich.table import Table
 from aanet.cli.console import status
 from aanet.cli.options import JsonOutput
 
+TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 CPU_FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_vnni", "asimd", "bf16")
 
 
@@ -119,7 +120,20 @@ def _hardware() -> list[Finding]:
     ]
     devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     devices += ["Apple GPU (mps)"] if torch.backends.mps.is_available() else []
-    return [*findings, Finding("torch devices", ", ".join(["cpu", *devices]))]
+    return [*findings, Finding("torch devices", ", ".join(["cpu", *devices])), *_superfluous_cuda()]
+
+
+def _superfluous_cuda() -> list[Finding]:
+    """Notice a torch with gigabytes of CUDA that no GPU of this machine can use."""
+    import torch
+
+    cuda = torch.version.cuda
+    if cuda is None or torch.cuda.device_count() > 0:
+        return []
+    version = torch.__version__.partition("+")[0]
+    command = f"pip install --force-reinstall --no-deps torch=={version} --index-url {TORCH_CPU_INDEX}"
+    found = f"for CUDA {cuda}, but it finds no GPU here; the smaller build for the CPU: {command}"
+    return [Finding("torch build", found)]
 
 
 def _engines() -> list[Finding]:
