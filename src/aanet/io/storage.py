@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -146,7 +147,10 @@ def local_path(place: str) -> Path | None:
         raise InputError(
             f"{place[:200]} names another computer; a file URL has three slashes, as file:///data."
         )
-    return Path(unquote(parts.path))
+    path = unquote(parts.path)
+    if sys.platform == "win32":
+        path = path.removeprefix("/")  # file:///C:/data
+    return Path(path)
 
 
 def join(base: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,4 +227,5 @@ def _start_worker(number: int) -> None:
     # Both signals are often sent to the whole process group, but are meant for the training process, which
     # writes a checkpoint and then stops its workers. After an error it may stop them by SIGTERM and wait.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda _signal, _frame: signal.alarm(STOP_GRACE_SECONDS))
+    if sys.platform != "win32":  # where processes are ended without a signal
+        signal.signal(signal.SIGTERM, lambda _signal, _frame: signal.alarm(STOP_GRACE_SECONDS))
