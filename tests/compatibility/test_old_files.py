@@ -87,6 +87,7 @@ def test_network_spec(old: Path) -> None:
     assert (spec.output.name, spec.output.sign, spec.output.scale) == ("disparity", "negative", 4.0)
 
 
+@pytest.mark.slow
 def test_manifest(old: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is in the extra cluster")
     from aanet.cluster.manifest import Manifest, read_manifest
@@ -181,6 +182,7 @@ def test_a_training_run_goes_on(old: Path, tmp_path: Path) -> None:
     assert aanet.load_network(run / "weights.safetensors").max_disparity == 24
 
 
+@pytest.mark.slow
 def test_names_in_python_commands_and_requests_are_still_there(old: Path) -> None:
     relied_on = json.loads((old / "surface.json").read_text(encoding="utf-8"))
     for kind, found in {"python": surface.python(), "commands": surface.commands()}.items():

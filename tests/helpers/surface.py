@@ -57,7 +57,10 @@ def requests() -> Surface:
     from aanet.web.app import create_app
     from aanet.web.settings import Settings
 
-    document = create_app(Settings(models=("sgbm",))).openapi()
+    server = create_app(Settings(models=("sgbm",)))
+    document = server.openapi()
+    server.state.service.stop()
+    server.state.service.close()
     return {
         f"{method.upper()} {path}": [
             *sorted(parameter["name"] for parameter in operation.get("parameters", [])),

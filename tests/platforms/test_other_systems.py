@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import pickle
@@ -128,9 +129,12 @@ def test_training_stops_on_signals_where_there_is_no_sigchld(monkeypatch: pytest
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-@pytest.mark.usefixtures("windows")
-def test_limits_of_memory_are_left_out_where_there_are_none() -> None:
+def test_windows_has_no_limits_of_memory(windows: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+    kernel = SimpleNamespace(SetErrorMode=modes.append)
+    windows.setattr(ctypes, "windll", SimpleNamespace(kernel32=kernel), raising=False)
     foreign_child._limit(10**9)
+    assert modes == [3]  # no dialog after a crash
     child._yield_resources()
     assert recognition._memory() == 0
     assert recognition._bytes_per_pixel(0, 100) == recognition._UNKNOWN_MEMORY
