@@ -26,14 +26,14 @@ from helpers.wheel_environment import ROOT, Environment, linked_environment
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FOR_DEVELOPERS = {"dev", "docs"}  # extras without a command of the package
-# Used if the user has installed it, for CUDA only.
-UNDECLARED = {"torchvision"}
+# torchvision is used on CUDA if the user has installed it; compression is in the standard library of 3.14.
+UNDECLARED = {"torchvision", "compression"}
 
 pytestmark = pytest.mark.slow
 needs_links = pytest.mark.skipif(os.name == "nt", reason="Windows allows links to administrators only")
 
 
-def names(*requirements: list[str]) -> set[str]:
+def packages_of(*requirements: list[str]) -> set[str]:
     """The normalized names of the packages in lists of requirements."""
     return {canonicalize_name(Requirement(each).name) for each in itertools.chain(*requirements)}
 
@@ -90,7 +90,7 @@ def test_every_extra_has_a_command_that_is_tested() -> None:
 
 def test_every_import_is_declared() -> None:
     extras = PROJECT["optional-dependencies"]
-    declared = names(PROJECT["dependencies"], *(extras[name] for name in BY_EXTRA))
+    declared = packages_of(PROJECT["dependencies"], *(extras[name] for name in BY_EXTRA))
     owners = metadata.packages_distributions()
     undeclared = set()
     for path in (ROOT / "src").rglob("*.py"):
@@ -142,5 +142,5 @@ def test_an_extra_brings_what_its_command_needs(
 def test_constraints_pin_every_requirement() -> None:
     pins = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     pinned = {canonicalize_name(name) for name in pins}
-    required = names(PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
+    required = packages_of(PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
     assert required - pinned <= {"aanet"}
