@@ -27,14 +27,14 @@ fuzz: $(VENV)/.installed-dev
 		$(if $(REPLAY),--replay $(REPLAY))
 
 check: $(VENV)/.installed-dev
-	$(BIN)/ruff check src tests scripts
-	$(BIN)/ruff format --check src tests scripts
+	$(BIN)/ruff check src tests scripts *.py
+	$(BIN)/ruff format --check src tests scripts *.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(VENV)/.installed-dev
-	$(BIN)/ruff check --fix src tests scripts
-	$(BIN)/ruff format src tests scripts
+	$(BIN)/ruff check --fix src tests scripts *.py
+	$(BIN)/ruff format src tests scripts *.py
 
 # The wheel and the sdist, checked as the package index will check them.
 dist: $(VENV)/.installed-dev

@@ -1,6 +1,7 @@
 """Write one small file of every format that the package reads back, into a folder named after the version.
 
-    PYTHONPATH=src:tests python tests/compatibility/make_files.py
+    PYTHONPATH=src:tests python tests/compatibility/make_files.py            # everything, in minutes
+    PYTHONPATH=src:tests python tests/compatibility/make_files.py surface    # only the names, in seconds
 
 The files of a released version never change: the tests open them with every later version. Large ones are
 compressed; their weights repeat a short sequence of values, so that little remains of them.
@@ -12,7 +13,9 @@ import dataclasses
 import gzip
 import json
 import shutil
+import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,7 @@ from helpers import surface
 
 HEIGHT, WIDTH, SHIFT, RANGE = 48, 96, 6, 24
 PERIOD = 64  # values after which the weights repeat
+LIBRARIES = ("aanet", "torch", "safetensors", "onnx", "openvino", "numpy", "pyarrow")
 COMPRESSED = (".safetensors", ".onnx", ".xml", ".bin", ".pt2", ".pt")
 RECIPE = """# A recipe with a value for every kind of key.
 seed = 3
@@ -228,7 +232,7 @@ def write_calibrations(folder: Path) -> None:
 
 
 def write_rest(folder: Path) -> None:
-    """A manifest, a network spec, the reports of commands, and what programs rely on."""
+    """A manifest, a network spec, and the versions that have written all this."""
     job = {"list": {"digest": "a", "pairs": 3}, "options": {"scale": "auto"}}
     manifest = Manifest(str(folder))
     manifest.begin(job, resume=False)
@@ -237,6 +241,12 @@ def write_rest(folder: Path) -> None:
     manifest.add(pa.Table.from_pylist([{"place": 0, "mean_confidence": 0.5, **row}, failed], schema()))
     manifest.flush()
     (folder / "spec.toml").write_text(SPEC, encoding="utf-8")
+    versions = {name: metadata.version(name) for name in LIBRARIES}
+    (folder / "written_by.json").write_text(json.dumps(versions, indent=1) + "\n")
+
+
+def write_surface(folder: Path) -> None:
+    """The names that programs rely on."""
     relied_on = {
         "python": surface.python(),
         "commands": surface.commands(),
@@ -262,10 +272,11 @@ def write(folder: Path) -> None:
     write_maps(folder)
     write_calibrations(folder)
     write_rest(folder)
+    write_surface(folder)
     for path in [path for path in folder.rglob("*") if path.suffix in COMPRESSED]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
 
 
 if __name__ == "__main__":
-    write(Path(__file__).parent / aanet.__version__)
+    (write_surface if sys.argv[1:] == ["surface"] else write)(Path(__file__).parent / aanet.__version__)

@@ -30,7 +30,7 @@ def put_pair(folder: Path) -> tuple[Path, Path]:
 
 
 def without_extras(env: Environment) -> None:
-    """The demo; and the commands of the extras say what to install."""
+    """The demo."""
     env.run(env.aanet, "--version")
     scores = json.loads(env.run(env.aanet, "demo", "-o", env.folder / "demo", "--json"))["scores"]
     assert 0 < scores["aanet_fast"]["epe"] < scores["sgbm"]["epe"] < 3, scores

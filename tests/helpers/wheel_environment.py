@@ -57,19 +57,9 @@ class Environment:
 
 
 def build_distributions(folder: Path, isolated: bool = False) -> tuple[Path, Path]:
-    """Build the wheel and the sdist; isolated, with tools that pip downloads."""
+    """Build the sdist, and the wheel from it; isolated, with tools that pip downloads."""
     options = [] if isolated else ["--no-isolation", "--skip-dependency-check"]
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        *options,
-        "--sdist",
-        "--wheel",
-        "--outdir",
-        str(folder),
-        str(ROOT),
-    ]
+    command = [sys.executable, "-m", "build", *options, "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
