@@ -39,7 +39,7 @@ def combination_matrix(scales: int = SCALES, regularization: float = REGULARIZAT
     L of a chain of S nodes.
     """
     steps = np.diff(np.eye(scales), axis=0)  # [S − 1, S]: z_s − z_(s−1)
-    return np.linalg.inv(np.eye(scales) + regularization * steps.T @ steps)
+    return np.asarray(np.linalg.inv(np.eye(scales) + regularization * steps.T @ steps), np.float64)
 
 
 class CrossScaleMatcher:
@@ -163,7 +163,7 @@ def guided_filter(guide: FloatMap) -> Callable[[FloatMap], FloatMap]:
 
     def smooth(values: FloatMap) -> FloatMap:
         mean_values = mean(values)
-        slope = (mean(guide * values) - mean_guide * mean_values) / variance
+        slope: FloatMap = np.divide(mean(guide * values) - mean_guide * mean_values, variance)
         smoothed: FloatMap = mean(slope) * guide + mean(mean_values - slope * mean_guide)
         return smoothed
 

@@ -220,7 +220,7 @@ def sky(rng: Generator) -> Image:
     haze = np.array([0.85, 0.9, 0.95]) * rng.uniform(0.85, 1.1)
     height = np.linspace(0, 1, SIZE, dtype=np.float32)[:, None]
     cover = np.clip(fractal_noise(rng, 2, 6, 0.55, stretch=0.7) * rng.choice([0.0, 0.6, 1.6]) - 0.3, 0, 1)
-    return ramp(np.clip(height + cover, 0, 1), [np.float32(zenith), np.float32(haze)])
+    return ramp(np.clip(height + cover, 0, 1), [zenith.astype(np.float32), haze.astype(np.float32)])
 
 
 def print_(rng: Generator) -> Image:
