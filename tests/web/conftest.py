@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,12 +12,14 @@ import pytest
 from helpers import ray_server
 from helpers.chromium import CHROMIUM, FLAGS
 from helpers.hostile import png_of_zeros
+from helpers.page import open_page
 from helpers.pairs import whole, window
 from helpers.server import COMMAND, Server, start_server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
+    from aanet.result import StereoResult
 
 KINDS = ["aanet serve", pytest.param("Ray Serve", marks=pytest.mark.slow)]
 
@@ -80,6 +83,12 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture
+def page(browser: Browser, local_server: Server) -> Iterator[Page]:
+    """The page of a server with SGBM."""
+    yield from open_page(browser, local_server.url)
+
+
 @pytest.fixture(scope="session")
 def whole_pair() -> dict[str, bytes]:
     """The Motorcycle pair with its camera."""
@@ -90,6 +99,26 @@ def whole_pair() -> dict[str, bytes]:
 def small_pair() -> dict[str, bytes]:
     """A window of it: quick to match."""
     return window(180, 200, 200, 120)
+
+
+@pytest.fixture(scope="module")
+def files(small_pair: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The small pair and its calibration, to choose on the page."""
+    folder = tmp_path_factory.mktemp("pair")
+    paths = {"left": folder / "im0.png", "right": folder / "im1.png", "calib": folder / "camera.json"}
+    for part, path in paths.items():
+        path.write_bytes(small_pair[part])
+    return paths
+
+
+@pytest.fixture(scope="module")
+def expected(files: dict[str, Path]) -> StereoResult:
+    """What SGBM finds in the small pair."""
+    from aanet.geometry.calibration import load_calibration
+    from aanet.matcher import StereoMatcher
+
+    calibration = load_calibration(files["calib"])
+    return StereoMatcher("sgbm")(files["left"], files["right"], calibration=calibration, check=True)
 
 
 @pytest.fixture(scope="session")

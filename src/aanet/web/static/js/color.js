@@ -27,8 +27,8 @@ export function colorOf(value, [low, high]) {
   return ramp[Math.min(255, Math.max(0, Math.round((255 * (value - low)) / (high - low))))];
 }
 
-/** The color of a depth: near is red, as in a disparity. */
-export const colorOfDepth = (depth, [near, far]) => colorOf(-depth, [-far, -near]);
+/** The color of a depth: near is red, as in a disparity, on a logarithmic scale. */
+export const colorOfDepth = (depth, [near, far]) => colorOf(-Math.log(depth), [-Math.log(far), -Math.log(near)]);
 
 /** Paint every pixel i with the RGB color `pick(i)`. */
 export function paint(canvas, width, height, pick) {
@@ -58,6 +58,16 @@ export const pickers = {
   check: (result, range) => (i) => (result.occlusion[i] ? HIDDEN : colorOf(result.disparity[i], range)),
   left: (result) => (i) => result.left.subarray(3 * i, 3 * i + 3),
 };
+
+const LONG = 4; // the ratio of the ends above which a logarithmic scale has steps of 1, 2, 5
+
+/** Round numbers on a logarithmic scale from `low` to `high`. */
+export function logarithmicTicks(low, high, count) {
+  if (high / low <= LONG) return ticks(low, high, count);
+  const values = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) values.push(...[1, 2, 5].map((m) => m * power));
+  return values.filter((value) => value >= low && value <= high).map((value) => Number(value.toPrecision(1)));
+}
 
 /** About `count` round numbers between `low` and `high`. */
 export function ticks(low, high, count) {

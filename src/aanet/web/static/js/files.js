@@ -1,18 +1,34 @@
 // Writing the file formats of `docs/conventions.md` in the browser.
 
+const LARGEST = 65535;
+/** In the unit of the file; 0 is kept for what is unknown. */
+const stored = (value, scale) => Math.max(Math.round(value * scale), 1);
+
 /** KITTI's 16-bit PNG: 256 × pixels, 0 where unknown. */
-export async function encodePng16(values, width, height) {
+export function encodeDisparityPng(values, width, height) {
+  return encodePng16(width, height, (i) => {
+    if (!Number.isFinite(values[i])) return 0;
+    if (values[i] < 0 || stored(values[i], 256) > LARGEST) {
+      throw new Error("A 16-bit PNG can only store disparities from 0 to 255.99 px; use PFM or NPY instead.");
+    }
+    return stored(values[i], 256);
+  });
+}
+
+/** A 16-bit PNG of whole millimeters, 0 where unknown or beyond 65.535 m, as in ROS. */
+export function encodeDepthPng(meters, width, height) {
+  return encodePng16(width, height, (i) => (stored(meters[i], 1000) <= LARGEST ? stored(meters[i], 1000) : 0));
+}
+
+/** A 16-bit grayscale PNG with the value `pick(i)` in every pixel i. */
+async function encodePng16(width, height, pick) {
   const rows = new Uint8Array(height * (1 + 2 * width)); // each row begins with its filter type, 0 for none
   for (let y = 0, at = 0; y < height; y += 1) {
     at += 1;
     for (let x = 0; x < width; x += 1, at += 2) {
-      const value = values[y * width + x];
-      const stored = Number.isFinite(value) ? Math.max(Math.round(value * 256), 1) : 0;
-      if (value < 0 || stored > 65535) {
-        throw new Error("A 16-bit PNG can only store disparities from 0 to 255.99 px; use PFM or NPY instead.");
-      }
-      rows[at] = stored >> 8;
-      rows[at + 1] = stored & 255;
+      const value = pick(y * width + x);
+      rows[at] = value >> 8;
+      rows[at + 1] = value & 255;
     }
   }
   const header = new Uint8Array(13);

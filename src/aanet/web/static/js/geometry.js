@@ -7,6 +7,11 @@ export function depthOf(camera, disparity) {
   return above > 0 ? (camera.fx * camera.baseline_m) / above : NaN;
 }
 
+/** The depth of every pixel in meters, NaN where it is unknown. */
+export function depthMap({ camera, disparity }) {
+  return disparity.map((value) => depthOf(camera, value)); // a Float32Array, like the disparity
+}
+
 /** The disparity of a depth in meters: the inverse of `depthOf`. */
 export function disparityOf(camera, depth) {
   const doffs = camera.cx_right === null ? 0 : camera.cx_right - camera.cx;

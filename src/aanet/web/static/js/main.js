@@ -2,7 +2,8 @@
 import * as api from "./api.js";
 import { setRamp, valueRange } from "./color.js";
 import { Cloud } from "./cloud.js";
-import { encodeNpy, encodePfm, encodePly, encodePng16, save } from "./files.js";
+import { FILES } from "./downloads.js";
+import { save } from "./files.js";
 import { Live } from "./live.js";
 import { PairForm } from "./pair.js";
 import { Picture } from "./picture.js";
@@ -21,8 +22,15 @@ const cloud = new Cloud($("cloud"), (shown, all) => {
   $("count").textContent = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} points`;
 });
 
-function ready() {
+/** Only one request at a time can be started. */
+function enableButtons() {
   $("go").disabled = !pair.complete || Boolean(state.abort);
+  $("swap-again").disabled = Boolean(state.abort);
+  $("swap-again").textContent = state.abort ? "Matching …" : "Swap and match again";
+}
+
+function ready() {
+  enableButtons();
   $("swap").hidden = !pair.files.left && !pair.files.right;
   if (!state.abort) progress.setStatus(pair.complete ? "Ready." : "Choose a left and a right image.");
 }
@@ -30,6 +38,7 @@ function ready() {
 function fail(error) {
   $("error").textContent = error.message;
   $("error").hidden = false;
+  $("error").scrollIntoView({ block: "nearest" }); // on a phone, the result is far below the form
   if (error.message.includes("calibration options")) $("calib-options").open = true;
   if (error.code === "unreachable") reconnect();
   if (error.status === 401) {
@@ -76,7 +85,8 @@ async function loadModels() {
 
 /** Show a live source instead of the form for pairs. */
 function startLive() {
-  for (const id of ["form", "empty", "downloads"]) $(id).hidden = true;
+  for (const id of ["form", "empty", "downloads", "add-calib"]) $(id).hidden = true;
+  $("how-to-calibrate").textContent = "Start aanet live with --calib to get it.";
   for (const id of ["readout", "count", "ruler"]) $(id).setAttribute("aria-live", "off"); // they change with every frame
   document.querySelector("[name=view][value=check]").parentElement.hidden = true;
   state.live = new Live(drawLive, view);
@@ -135,7 +145,7 @@ async function request(files, model, name) {
     return undefined;
   } finally {
     state.abort = null;
-    $("go").disabled = !pair.complete;
+    enableButtons();
     loadModels();
   }
 }
@@ -157,15 +167,33 @@ async function run() {
   if (innerWidth <= 820) $("result").scrollIntoView({ block: "start" });
 }
 
-function showFacts(result) {
-  $("warnings").hidden = !result.warnings.length;
-  $("warnings").querySelector("ul").replaceChildren(...result.warnings.map((text) => {
+/** Match what was matched last with left and right swapped, whatever the form has now. */
+function swapAndRun() {
+  pair.set({ left: state.sent.right, right: state.sent.left });
+  run();
+}
+
+function showWarnings(warnings) {
+  $("warnings").hidden = !warnings.length;
+  $("warnings").querySelector("ul").replaceChildren(...warnings.map((text) => {
     const item = document.createElement("li");
     item.textContent = text;
     return item;
   }));
+  // The sentence is that of inference/pair_checks.py.
+  $("swap-again").hidden = Boolean(state.live) || !warnings.some((text) => text.startsWith("Left and right are probably swapped"));
+}
+
+/** What needs a calibration is disabled without one, and the page says why. */
+function showCalibrated(calibrated) {
+  $("uncalibrated").hidden = calibrated;
+  for (const each of document.querySelectorAll("[data-metric]")) each.disabled = !calibrated;
+}
+
+function showFacts(result) {
+  showWarnings(result.warnings);
+  showCalibrated(Boolean(result.camera));
   document.querySelector("[name=view][value=check]").disabled = !result.occlusion;
-  document.querySelector("[name=view][value=depth]").disabled = !result.camera;
   const sgbm = $("against").querySelector("[value=sgbm]");
   sgbm.disabled = Boolean(state.live) || result.model === "sgbm" || !state.models.some((model) => model.name === "sgbm");
   if (sgbm.disabled && $("against").value === "sgbm") $("against").value = "nothing";
@@ -182,8 +210,6 @@ function showFacts(result) {
     row.append(Object.assign(document.createElement("dd"), { textContent: value }));
     return row;
   }));
-  document.querySelector("[data-file=ply]").disabled = !result.camera;
-  document.querySelector("[data-file=ply]").title = result.camera ? "" : "Points in meters need a calibration.";
 }
 
 const view = () => document.querySelector("[name=view]:checked").value;
@@ -228,24 +254,13 @@ function slide() {
   cloud.refilter({ sure: Number($("sure").value), near: depth(from), far: depth(to), edges: $("edges").checked });
 }
 
-const FILES = {
-  png16: async (r) => [await encodePng16(r.disparity, r.width, r.height), "disparity.png"],
-  pfm: (r) => [encodePfm(r.disparity, r.width, r.height), "disparity.pfm"],
-  npy: (r) => [encodeNpy(r.disparity, r.width, r.height), "disparity.npy"],
-  confidence: (r) => [encodeNpy(r.confidence, r.width, r.height), "confidence.npy"],
-  ply: () => [encodePly(cloud.points.positions, cloud.points.colors, cloud.kept()), "points.ply"],
-  picture: async () => {
-    const canvas = view() === "points" ? $("cloud") : $("under");
-    return [await new Promise((done) => { canvas.toBlob(done); }), `${view()}.png`];
-  },
-};
-
 async function download(event) {
   const kind = event.target.dataset.file;
   if (!kind) return;
   $("error").hidden = true;
   try {
-    save(...(await FILES[kind](state.result)));
+    const canvas = view() === "points" ? $("cloud") : $("under");
+    save(...(await FILES[kind](state.result, state.range, { cloud, canvas, view: view() })));
   } catch (error) {
     fail(error);
   }
@@ -254,6 +269,11 @@ async function download(event) {
 $("form").addEventListener("submit", (event) => { event.preventDefault(); run(); });
 $("cancel").addEventListener("click", () => state.abort && state.abort.abort());
 $("token").addEventListener("change", () => { api.setToken($("token").value.trim()); $("error").hidden = true; loadModels(); });
+$("swap-again").addEventListener("click", swapAndRun);
+$("add-calib").addEventListener("click", () => {
+  $("calib").addEventListener("change", () => $("go").focus(), { once: true });
+  $("calib").click();
+});
 $("example").addEventListener("click", useExample);
 $("example-2").addEventListener("click", async () => { await useExample(); run(); });
 $("view").addEventListener("change", show);

@@ -1,7 +1,8 @@
 // A camera that orbits a point, controlled by mouse, touch and keyboard.
+import { wheelFactor } from "./wheel.js";
 
 export class Orbit {
-  constructor(canvas, changed) {
+  constructor(canvas, changed, wheelNeedsFocus = false) {
     this.canvas = canvas;
     this.changed = changed;
     this.pointers = new Map();
@@ -11,7 +12,11 @@ export class Orbit {
     for (const kind of ["pointerup", "pointercancel"]) {
       canvas.addEventListener(kind, (event) => this.pointers.delete(event.pointerId));
     }
-    canvas.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(Math.exp(event.deltaY / 600)); }, { passive: false });
+    canvas.addEventListener("wheel", (event) => {
+      if (wheelNeedsFocus && document.activeElement !== canvas) return;
+      event.preventDefault();
+      this.zoom(1 / wheelFactor(event));
+    }, { passive: false });
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
@@ -73,6 +78,7 @@ export class Orbit {
   }
 
   key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // keys of the browser
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     if (event.key in arrows) {
       const [dx, dy] = arrows[event.key];

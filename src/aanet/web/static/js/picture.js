@@ -1,30 +1,63 @@
 // The 2D view: a colored map with its scale, the value under the pointer, and a second image for comparison.
-import { colorOf, colorOfDepth, paint, pickers, ticks } from "./color.js";
+import { colorOf, colorOfDepth, logarithmicTicks, paint, pickers, ticks } from "./color.js";
 import { depthOf, depthRange } from "./geometry.js";
+import { Zoom } from "./zoom.js";
 
 const $ = (id) => document.getElementById(id);
+const PIXELS_SEEN = 4; // pixels of the screen per pixel of the picture, from which on its pixels are not smoothed
+const LARGEST_PIXEL = 40;
+const ZOOM_STEP = 1.5;
+const LABEL = 65; // pixels for a number of the scale
 const TITLES = { disparity: "Disparity", depth: "Depth", confidence: "Confidence", check: "Left–right check" };
 
 export class Picture {
   constructor() {
     this.stage = $("stage");
     this.at = null;
+    this.zoom = new Zoom(this.stage, () => this.place());
     this.stage.addEventListener("pointermove", (event) => this.point(event));
     this.stage.addEventListener("pointerdown", (event) => this.point(event));
     this.stage.addEventListener("keydown", (event) => this.key(event));
-    $("wipe").addEventListener("input", () => this.wipe());
+    $("wipe").addEventListener("input", () => this.place());
+    $("zoom-in").addEventListener("click", () => this.zoomBy(ZOOM_STEP));
+    $("zoom-out").addEventListener("click", () => this.zoomBy(1 / ZOOM_STEP));
+    $("zoom-reset").addEventListener("click", () => { this.zoom.reset(); this.stage.focus(); });
+    this.listenToDivider();
     new ResizeObserver(() => this.result && this.drawScale()).observe($("scalebar"));
+    new ResizeObserver(() => this.result && this.limitZoom()).observe(this.stage);
+  }
+
+  listenToDivider() {
+    const divider = $("divider");
+    divider.addEventListener("pointerdown", (event) => {
+      event.stopPropagation(); // it does not move the picture
+      event.preventDefault();
+      divider.setPointerCapture(event.pointerId);
+      $("wipe").focus({ preventScroll: true });
+    });
+    divider.addEventListener("pointermove", (event) => {
+      if (!divider.hasPointerCapture(event.pointerId)) return;
+      $("wipe").value = 100 * this.zoom.within(event)[0];
+      this.place();
+    });
+    for (const kind of ["click", "dblclick"]) divider.addEventListener(kind, (event) => event.stopPropagation());
   }
 
   /** Show a view of a result, optionally compared with the left image ("left") or a result of SGBM. */
   show(result, range, view, other) {
+    const sameSize = this.result && this.result.width === result.width && this.result.height === result.height;
     Object.assign(this, { result, range, view, other });
     this.paint();
-    this.stage.classList.toggle("large", result.width > 600);
+    $("flat").style.setProperty("--aspect", result.width / result.height);
+    if (!sameSize) {
+      this.at = null;
+      $("cross").hidden = true;
+      this.zoom.reset();
+    }
     for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !other;
     $("tag-left").textContent = other === "left" ? "Left image" : "SGBM";
     $("tag-right").textContent = `${TITLES[view]}, ${result.model}`;
-    this.wipe();
+    this.limitZoom();
     this.drawScale();
     this.describe();
     this.readAgain();
@@ -48,10 +81,45 @@ export class Picture {
     if (this.at && this.at[0] < this.result.width && this.at[1] < this.result.height) this.read(...this.at);
   }
 
-  wipe() {
-    const share = Number($("wipe").value);
-    $("over").style.clipPath = `inset(0 ${100 - share}% 0 0)`;
-    $("divider").style.left = `${share}%`;
+  /** The zoom ends where single pixels can be pointed at. */
+  limitZoom() {
+    const pixel = this.stage.clientWidth / this.result.width;
+    if (!pixel) return; // not visible
+    this.zoom.most = Math.max(LARGEST_PIXEL / pixel, 4);
+    this.zoom.by(1, [0.5, 0.5]);
+  }
+
+  /** Zoom around the cursor if it is seen, or else around the center. */
+  zoomBy(factor) {
+    const cursor = this.at ? this.zoom.toFrame(this.share(...this.at)) : [0.5, 0.5];
+    this.zoom.by(factor, cursor.every((part) => part >= 0 && part <= 1) ? cursor : [0.5, 0.5]);
+  }
+
+  /** The center of a pixel as a fraction of the picture. */
+  share(x, y) {
+    return [(x + 0.5) / this.result.width, (y + 0.5) / this.result.height];
+  }
+
+  /** Put the maps, the divider, the cursor and the ruler where the zoom wants them. */
+  place() {
+    if (!this.result) return;
+    const { width, height } = this.result;
+    const { scale, x, y } = this.zoom;
+    const divider = Number($("wipe").value);
+    for (const map of [$("under"), $("over")]) {
+      map.style.transform = `translate(${-100 * x * scale}%, ${-100 * y * scale}%) scale(${scale})`;
+      map.classList.toggle("pixels", (scale * this.stage.clientWidth) / width >= PIXELS_SEEN);
+    }
+    $("over").style.clipPath = `inset(0 ${100 * (1 - x) - divider / scale}% 0 0)`;
+    $("divider").style.left = `${divider}%`;
+    $("ruler-line").setAttribute("viewBox", `${x * width} ${y * height} ${width / scale} ${height / scale}`);
+    if (this.at) {
+      const [left, top] = this.zoom.toFrame(this.share(...this.at));
+      Object.assign($("cross").style, { left: `${100 * left}%`, top: `${100 * top}%` });
+    }
+    $("zoom-value").textContent = `${scale.toFixed(1)}×`;
+    $("zoom-out").disabled = $("zoom-reset").disabled = scale === 1;
+    $("zoom-in").disabled = scale >= this.zoom.most;
   }
 
   point(event) {
@@ -69,15 +137,22 @@ export class Picture {
   }
 
   key(event) {
+    if (!this.result || event.target !== this.stage || event.ctrlKey || event.metaKey || event.altKey) return;
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (!this.result || !(event.key in arrows) || event.target !== this.stage) return;
+    if (event.key in arrows) this.moveCursor(...arrows[event.key], event.shiftKey ? 10 : 1);
+    else if (event.key === "+" || event.key === "=") this.zoomBy(ZOOM_STEP);
+    else if (event.key === "-") this.zoomBy(1 / ZOOM_STEP);
+    else if (event.key === "0") this.zoom.reset();
+    else return;
     event.preventDefault();
-    const step = event.shiftKey ? 10 : 1;
+  }
+
+  moveCursor(dx, dy, step) {
     const { width, height } = this.result;
     const [x, y] = this.at || [Math.floor(width / 2), Math.floor(height / 2)];
-    const [dx, dy] = arrows[event.key];
     const inside = (value, size) => Math.min(size - 1, Math.max(0, value));
     this.read(inside(x + step * dx, width), inside(y + step * dy, height));
+    this.zoom.reveal(this.share(...this.at));
   }
 
   /** Show the values of a pixel. */
@@ -95,10 +170,8 @@ export class Picture {
     if (result.occlusion) parts.push(result.occlusion[i] ? "fails the left–right check" : "left and right agree");
     if (this.other && this.other !== "left") parts.push(`SGBM ${this.other.disparity[i].toFixed(2)} px`);
     $("readout").innerHTML = parts.join(" · ");
-    const cross = $("cross");
-    cross.hidden = false;
-    cross.style.left = `${(100 * (x + 0.5)) / result.width}%`;
-    cross.style.top = `${(100 * (y + 0.5)) / result.height}%`;
+    $("cross").hidden = false;
+    this.place();
   }
 
   describe() {
@@ -117,31 +190,51 @@ export class Picture {
     $("under").setAttribute("aria-label", `${TITLES[view]} of ${result.width} by ${result.height} pixels`);
   }
 
-  /** The ends of the scale, and the color and the label of a value on it. */
+  /** The scale: its value at a share of its length, the inverse, round values, their colors and labels. */
   scale() {
     const { result, range, view } = this;
-    if (view === "confidence") return { ends: [0, 1], color: (v) => Array(3).fill(Math.round(255 * v)), label: (v) => `${v}` };
+    const linear = ([low, high]) => ({
+      at: (share) => low + (high - low) * share,
+      shareOf: (value) => (value - low) / (high - low),
+      values: (count) => ticks(low, high, count),
+    });
+    if (view === "confidence") {
+      return { ...linear([0, 1]), color: (v) => Array(3).fill(Math.round(255 * v)), label: (v) => `${v}` };
+    }
     if (view === "depth") {
-      const ends = depthRange(result.camera, range);
-      return { ends, color: (v) => colorOfDepth(v, ends), label: (v) => `${v} m` };
+      const [near, far] = depthRange(result.camera, range);
+      return {
+        at: (share) => near * (far / near) ** share,
+        shareOf: (value) => Math.log(value / near) / Math.log(far / near),
+        values: (count) => logarithmicTicks(near, far, count),
+        color: (v) => colorOfDepth(v, [near, far]),
+        label: (v) => `${v} m`,
+      };
     }
     const label = (value) => {
       if (!result.camera) return `${value} px`;
       const depth = depthOf(result.camera, value);
       return `${value} px\n${Number.isFinite(depth) ? `${depth.toFixed(2)} m` : "∞"}`;
     };
-    return { ends: range, color: (v) => colorOf(v, range), label };
+    return { ...linear(range), color: (v) => colorOf(v, range), label };
   }
 
   drawScale() {
-    const { ends: [low, high], color, label } = this.scale();
-    paint($("ramp"), 256, 1, (i) => color(low + ((high - low) * i) / 255));
-    const labels = ticks(low, high, Math.max(3, $("scalebar").clientWidth / 65)).map((value) => {
+    const { at, shareOf, values, color, label } = this.scale();
+    paint($("ramp"), 256, 1, (i) => color(at(i / 255)));
+    const apart = LABEL / $("scalebar").clientWidth;
+    let last = -Infinity;
+    const marks = values(Math.max(3, 1 / apart)).filter((value) => {
+      const free = shareOf(value) - last >= 0.75 * apart;
+      if (free) last = shareOf(value);
+      return free;
+    }).map((value) => {
       const mark = document.createElement("span");
-      mark.style.left = `${(100 * (value - low)) / (high - low)}%`;
+      mark.style.left = `${100 * shareOf(value)}%`;
       mark.textContent = label(value);
       return mark;
     });
-    $("ticks").replaceChildren(...labels);
+    $("ticks").replaceChildren(...marks);
+    $("ticks").classList.toggle("single", !marks.some((mark) => mark.textContent.includes("\n")));
   }
 }

@@ -6,15 +6,25 @@ const $ = (id) => document.getElementById(id);
 export class Ruler {
   constructor(picture) {
     this.picture = picture;
-    this.points = [];
+    this.points = this.before = [];
     const stage = $("stage");
-    // Where the divider is dragged, a click does not measure.
-    stage.addEventListener("click", (event) => event.target.id !== "wipe" && this.place(picture.pixelAt(event)));
+    stage.addEventListener("click", (event) => this.click(event));
     stage.addEventListener("keydown", (event) => {
       if (event.target !== stage) return;
       if (event.key === "Enter") this.place(picture.at);
       else if (event.key === "Escape") this.clear();
     });
+  }
+
+  /** A double click zooms: its second click takes back what the first one did. */
+  click(event) {
+    if (event.detail > 1) {
+      this.points = this.before;
+      this.draw();
+    } else {
+      this.before = this.points;
+      this.place(this.picture.pixelAt(event));
+    }
   }
 
   /** Add a point; a third one begins a new measurement. */
@@ -37,7 +47,6 @@ export class Ruler {
     line.toggleAttribute("hidden", !first);
     if (first) {
       const [from, to] = [first, second || first].map(([x, y]) => [x + 0.5, y + 0.5]);
-      line.setAttribute("viewBox", `0 0 ${result.width} ${result.height}`);
       for (const shape of line.querySelectorAll("line")) {
         ["x1", "y1", "x2", "y2"].forEach((name, i) => shape.setAttribute(name, [...from, ...to][i]));
       }
@@ -46,7 +55,7 @@ export class Ruler {
   }
 
   describe(result, first, second) {
-    if (!result || !result.camera) return "Distances in meters need a calibration.";
+    if (!result || !result.camera) return "";
     if (!first) return "Click two points, or press Enter at the cursor, to measure their distance.";
     if (!second) return `From x ${first[0]}, y ${first[1]} to …`;
     const length = distance(result, first, second);
