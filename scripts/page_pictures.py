@@ -1,7 +1,7 @@
 """Take the pictures of the page that the documentation shows: `python scripts/page_pictures.py`.
 
-Starts a server, lets Chromium match the Motorcycle pair as a visitor would, and writes `page-light.jpg`
-(disparity beside the image) and `page-dark.jpg` (points).
+Starts servers, lets Chromium do what a visitor would, and writes `page-light.jpg` (disparity beside the image),
+`page-dark.jpg` (points) and `live.jpg` (a video as the camera).
 """
 
 from __future__ import annotations
@@ -10,59 +10,99 @@ import argparse
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from measure_live import HEIGHT, WIDTH, write_video
+from playwright.sync_api import Browser, Page, sync_playwright
 
+from aanet.data.motorcycle import MOTORCYCLE_CAMERA
 from aanet.models.weights import files
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 FLAGS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 PATIENCE = 120_000  # milliseconds for a match, on any machine
+LIVE_MODEL = ("--model", "aanet_fast", "--scale", "0.5")
 
 
 def main() -> None:
-    """Both pictures, from one server."""
+    """All pictures, or those that are named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pictures", nargs="*", default=["light", "dark", "live"], help="light, dark or live")
     parser.add_argument("--model", default=files.DEFAULT, help="what matches")
     parser.add_argument("--output", "-o", type=Path, default=IMAGES, help="folder of the pictures")
     arguments = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("There is no Chromium on this machine.")
-    command = [Path(sys.executable).with_name("aanet"), "serve", "--port", "0", "--model", arguments.model]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        schemes = [scheme for scheme in ("light", "dark") if scheme in arguments.pictures]
+        if schemes:
+            with serving("serve", "--model", arguments.model) as address:
+                for scheme in schemes:
+                    take_page(browser, address, scheme, arguments.output / f"page-{scheme}.jpg")
+        if "live" in arguments.pictures:
+            take_live(browser, arguments.output / "live.jpg")
+
+
+@contextmanager
+def serving(*command: str) -> Iterator[str]:
+    """The address of a server."""
+    words = [sys.executable, "-m", "aanet", *command, "--port", "0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             line = next((line for line in server.stdout if "http://" in line), None)
             if line is None:
                 sys.exit("The server did not start; it says why above.")
-            address = next(word for word in line.split() if word.startswith("http://"))
-            with sync_playwright() as driver:
-                browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-                for scheme, look in (("light", at_disparity), ("dark", at_points)):
-                    size = {"width": 1280, "height": 900}
-                    page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
-                    page.goto(address)
-                    page.click("#example-2")
-                    page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
-                    look(page)
-                    target = arguments.output / f"page-{scheme}.jpg"
-                    page.screenshot(path=target, full_page=True, type="jpeg", quality=85)
+            yield next(word for word in line.split() if word.startswith("http://"))
         finally:
             server.terminate()
+
+
+def take_page(browser: Browser, address: str, scheme: str, target: Path) -> None:
+    """The Motorcycle pair: its disparity beside the left image, or in the dark theme its points."""
+    page = open_page(browser, address, scheme)
+    page.click("#example-2")
+    page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
+    if scheme == "light":
+        at_disparity(page)
+    else:
+        page.check("[value=points]", force=True)
+        page.wait_for_timeout(2000)  # until it is drawn
+    page.screenshot(path=target, full_page=True, type="jpeg", quality=85)
+    page.close()
+
+
+def take_live(browser: Browser, target: Path) -> None:
+    """The disparity of a moving camera beside the left image."""
+    with tempfile.TemporaryDirectory() as folder:
+        video, calibration = Path(folder) / "both.avi", Path(folder) / "camera.json"
+        write_video(video)
+        calibration.write_text(MOTORCYCLE_CAMERA.cropped(50, 10, WIDTH, HEIGHT).to_json())
+        with serving("live", str(video), "--calib", str(calibration), *LIVE_MODEL) as address:
+            page = open_page(browser, address, "light")
+            page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
+            page.wait_for_timeout(8000)  # until the means of frames per second and latency have settled
+            at_disparity(page)
+            page.screenshot(path=target, full_page=True, type="jpeg", quality=85)
+            page.close()
+
+
+def open_page(browser: Browser, address: str, scheme: str) -> Page:
+    size = {"width": 1280, "height": 900}
+    page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto(address)
+    return page
 
 
 def at_disparity(page: Page) -> None:
     """The disparity beside the left image, with the values under the pointer."""
     page.select_option("#against", "left")
     page.locator("#stage").hover(position={"x": 520, "y": 320})
-
-
-def at_points(page: Page) -> None:
-    """The point cloud as it first appears."""
-    page.check("[value=points]", force=True)
-    page.wait_for_timeout(2000)  # until it is drawn
 
 
 if __name__ == "__main__":
