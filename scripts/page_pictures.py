@@ -1,7 +1,7 @@
 """Take the pictures of the page that the documentation shows: `python scripts/page_pictures.py`.
 
-Starts servers, lets Chromium do what a visitor would, and writes `page-light.jpg` (disparity beside the image),
-`page-dark.jpg` (points) and `live.jpg` (a video as the camera).
+Starts servers, lets Chromium do what a visitor would, and writes `page-light.jpg` (disparity beside the
+image), `page-dark.jpg` (points) and `live.jpg` (a video as the camera).
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ def take_live(browser: Browser, target: Path) -> None:
 
 
 def open_page(browser: Browser, address: str, scheme: str) -> Page:
+    """The page in a window of the size of the pictures."""
     size = {"width": 1280, "height": 900}
     page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(address)

@@ -1,6 +1,6 @@
 // The point cloud of a result; the sliders only change uniforms of the viewer.
 import { colorOf } from "./color.js";
-import { assumedCamera, keptPoints, pointsOf } from "./geometry.js";
+import { assumedCamera, pointsOf } from "./geometry.js";
 import { PointViewer } from "./viewer.js";
 
 const MAX_POINTS = 1_500_000;
@@ -68,8 +68,13 @@ export class Cloud extends PointViewer {
     this.draw();
   }
 
-  kept() {
-    return keptPoints(this.points, this.filter);
+  /** The pixel of the point that is seen at a position of the canvas (fractions of its size), or null. */
+  pixelAt(position) {
+    const index = this.pick(position);
+    if (index < 0) return null;
+    const [x, y, z] = this.points.positions.subarray(3 * index, 3 * index + 3);
+    const { fx, fy, cx, cy } = this.camera;
+    return [Math.round((x * fx) / z + cx), Math.round((y * (fy || fx)) / z + cy)];
   }
 }
 

@@ -70,14 +70,3 @@ export function pointsOf(result, camera, maxPoints) {
     extra: extra.subarray(0, 3 * count),
   };
 }
-
-/** Indices of the points that pass the filter. */
-export function keptPoints(cloud, filter) {
-  const kept = [];
-  for (let i = 0; i < cloud.count; i += 1) {
-    const z = cloud.positions[3 * i + 2];
-    const surface = cloud.extra[3 * i + 1] > 0.5 || !filter.edges;
-    if (cloud.extra[3 * i] >= filter.sure && z >= filter.near && z <= filter.far && surface) kept.push(i);
-  }
-  return kept;
-}

@@ -16,11 +16,11 @@ const state = { models: [], result: null, range: null, sgbm: null, sent: null, a
 const RETRY_MS = 2000;
 const pair = new PairForm(() => ready());
 const picture = new Picture();
-const ruler = new Ruler(picture);
 const progress = new Progress();
 const cloud = new Cloud($("cloud"), (shown, all) => {
   $("count").textContent = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} points`;
 });
+const ruler = new Ruler(picture, cloud);
 
 /** Only one request at a time can be started. */
 function enableButtons() {
@@ -87,7 +87,7 @@ async function loadModels() {
 function startLive() {
   for (const id of ["form", "empty", "downloads", "add-calib"]) $(id).hidden = true;
   $("how-to-calibrate").textContent = "Start aanet live with --calib to get it.";
-  for (const id of ["readout", "count", "ruler"]) $(id).setAttribute("aria-live", "off"); // they change with every frame
+  for (const id of ["readout", "count", "ruler", "cloud-ruler"]) $(id).setAttribute("aria-live", "off"); // they change with every frame
   document.querySelector("[name=view][value=check]").parentElement.hidden = true;
   state.live = new Live(drawLive, view);
   $("view").addEventListener("change", () => state.live.showRange());
@@ -108,8 +108,8 @@ function drawLive(result, range) {
   if (view() === "points") cloud.follow(result, range);
   else if (like && range === scale) picture.update(result);
   else show();
-  if (!like) ruler.clear();
-  else if (ruler.points.length) ruler.draw();
+  if (like) ruler.follow(result);
+  else ruler.begin(result);
 }
 
 async function useExample() {
@@ -162,7 +162,7 @@ async function run() {
   fitSliders();
   if (document.querySelector("[name=view]:checked").disabled) document.querySelector("[name=view][value=disparity]").checked = true;
   await show();
-  ruler.clear();
+  ruler.begin(result);
   $("result").focus({ preventScroll: true });
   if (innerWidth <= 820) $("result").scrollIntoView({ block: "start" });
 }

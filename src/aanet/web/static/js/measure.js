@@ -29,7 +29,8 @@ export function disparityNoise({ disparity, confidence, width, height }, x, y) {
   return Math.hypot(local, Math.PI / (2 * Math.sqrt(3) * Math.atanh(sure)));
 }
 
-function pointAt(result, [x, y]) {
+/** The point of a pixel: `at` in meters, NaN where there is no depth, and how uncertain its depth is. */
+export function pointAt(result, [x, y]) {
   const { camera } = result;
   const depth = depthOf(camera, result.disparity[y * result.width + x]);
   const ray = [(x - camera.cx) / camera.fx, (y - camera.cy) / (camera.fy || camera.fx), 1];

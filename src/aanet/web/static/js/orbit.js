@@ -56,6 +56,7 @@ export class Orbit {
 
   down(event) {
     this.canvas.setPointerCapture(event.pointerId);
+    if (!this.pointers.size) this.dragged = 0; // pixels: what follows is a click if this stays small
     this.pointers.set(event.pointerId, [event.clientX, event.clientY]);
     this.spread = 0;
   }
@@ -66,6 +67,7 @@ export class Orbit {
     const height = this.canvas.clientHeight;
     const dx = event.clientX - before[0];
     const dy = event.clientY - before[1];
+    this.dragged += Math.hypot(dx, dy);
     this.pointers.set(event.pointerId, [event.clientX, event.clientY]);
     if (this.pointers.size === 2) {
       const [a, b] = [...this.pointers.values()];

@@ -7,6 +7,7 @@ const $ = (id) => document.getElementById(id);
 const PIXELS_SEEN = 4; // pixels of the screen per pixel of the picture, from which on its pixels are not smoothed
 const LARGEST_PIXEL = 40;
 const ZOOM_STEP = 1.5;
+const INVITATION = "Point at the image to read its values.";
 const LABEL = 65; // pixels for a number of the scale
 const TITLES = { disparity: "Disparity", depth: "Depth", confidence: "Confidence", check: "Left–right check" };
 
@@ -52,6 +53,7 @@ export class Picture {
     if (!sameSize) {
       this.at = null;
       $("cross").hidden = true;
+      $("readout").textContent = INVITATION;
       this.zoom.reset();
     }
     for (const id of ["over", "wipe", "divider", "tag-left", "tag-right"]) $(id).hidden = !other;
@@ -78,7 +80,7 @@ export class Picture {
   }
 
   readAgain() {
-    if (this.at && this.at[0] < this.result.width && this.at[1] < this.result.height) this.read(...this.at);
+    if (this.at) this.read(...this.at);
   }
 
   /** The zoom ends where single pixels can be pointed at. */

@@ -12,6 +12,8 @@
 import { Orbit } from "./orbit.js";
 import { readPly } from "./ply.js";
 
+const PICK_RADIUS = 8; // pixels around the pointer within which a point is found
+// `kept` is the same test as in `keeps`.
 const VERTEX = `
 attribute vec3 position; attribute vec3 color; attribute vec3 extra;
 uniform mat4 matrix; uniform vec4 keep; uniform float pointScale;
@@ -29,9 +31,12 @@ precision mediump float; varying vec3 shade;
 void main() { gl_FragColor = vec4(shade, 1.0); }`;
 
 export class PointViewer {
-  /** With `wheelNeedsFocus`, the wheel scrolls the page until the canvas has been clicked; `gl` is null without WebGL. */
-  constructor(canvas, { wheelNeedsFocus = false } = {}) {
-    Object.assign(this, { canvas, points: null, colors: null, view: null, size: 1.7 });
+  /**
+   * With `wheelNeedsFocus`, the wheel scrolls the page until the canvas has been clicked. `drawn()` is called whenever
+   * the points have been drawn. `gl` is null without WebGL.
+   */
+  constructor(canvas, { wheelNeedsFocus = false, drawn = () => {} } = {}) {
+    Object.assign(this, { canvas, drawn, points: null, colors: null, view: null, matrix: null, size: 1.7 });
     this.filter = { sure: -1, near: 0, far: Infinity, edges: false };
     canvas.style.touchAction = "none";
     this.gl = canvas.getContext("webgl", { antialias: true, preserveDrawingBuffer: true });
@@ -116,6 +121,47 @@ export class PointViewer {
     gl.vertexAttribPointer(location, 3, bytes ? gl.UNSIGNED_BYTE : gl.FLOAT, bytes, 0, 0);
   }
 
+  /** Whether a point passes the filter. */
+  keeps(i) {
+    const { sure, near, far, edges } = this.filter;
+    const { positions, extra } = this.points;
+    const z = positions[3 * i + 2];
+    return z >= near && z <= far && (!extra || (extra[3 * i] >= sure && (extra[3 * i + 1] > 0.5 || !edges)));
+  }
+
+  /** Indices of the points that pass the filter. */
+  kept() {
+    const kept = [];
+    for (let i = 0; i < this.points.positions.length / 3; i += 1) if (this.keeps(i)) kept.push(i);
+    return kept;
+  }
+
+  /** Where a position is in the drawn canvas: fractions from the upper left corner, and its distance; null if behind. */
+  project(x, y, z) {
+    const m = this.matrix;
+    const [u, v, w] = [0, 1, 3].map((row) => m[row] * x - m[row + 4] * y - m[row + 8] * z + m[row + 12]);
+    return w > 0 ? [0.5 + u / w / 2, 0.5 - v / w / 2, w] : null;
+  }
+
+  /** The index of the point that is seen at a position of the canvas (fractions), or −1 if there is none. */
+  pick([u, v]) {
+    if (!this.matrix) return -1;
+    const { matrix: m, points: { positions }, canvas: { clientWidth, clientHeight } } = this;
+    let [front, close, index] = [Infinity, PICK_RADIUS, -1];
+    for (let i = 0, at = 0; at < positions.length; i += 1, at += 3) {
+      const [x, y, z] = [positions[at], -positions[at + 1], -positions[at + 2]]; // as in `project`, but fast
+      const w = m[3] * x + m[7] * y + m[11] * z + m[15];
+      if (w <= 0 || !this.keeps(i)) continue;
+      const across = (0.5 + (m[0] * x + m[4] * y + m[8] * z + m[12]) / w / 2 - u) * clientWidth;
+      const down = (0.5 - (m[1] * x + m[5] * y + m[9] * z + m[13]) / w / 2 - v) * clientHeight;
+      const apart = Math.hypot(across, down);
+      const radius = Math.max((-this.pointScale * z) / w / 2, 2);
+      if (apart <= radius && w < front) [front, index] = [w, i]; // drawn here, in front of others
+      else if (front === Infinity && apart < close) [close, index] = [apart, i];
+    }
+    return index;
+  }
+
   draw() {
     const { gl, canvas } = this;
     if (!gl || !this.points || !canvas.clientWidth) return;
@@ -131,12 +177,15 @@ export class PointViewer {
       // In the initial view, the image just fits the canvas in its tighter dimension.
       const aspect = width / height;
       const tan = Math.max(this.view.spread[1], this.view.spread[0] / aspect);
-      gl.uniformMatrix4fv(this.uniform.matrix, false, this.orbit.matrix(tan, aspect));
+      this.matrix = this.orbit.matrix(tan, aspect);
+      gl.uniformMatrix4fv(this.uniform.matrix, false, this.matrix);
       const { sure, near, far, edges } = this.filter;
       gl.uniform4f(this.uniform.keep, sure, near, Math.min(far, 1e30), edges ? 0.5 : -1);
-      gl.uniform1f(this.uniform.pointScale, (this.size * this.view.pitch * height) / (2 * tan));
+      this.pointScale = (this.size * this.view.pitch * canvas.clientHeight) / (2 * tan);
+      gl.uniform1f(this.uniform.pointScale, this.pointScale * dense);
       gl.drawArrays(gl.POINTS, 0, this.points.positions.length / 3);
       canvas.dataset.view = [this.orbit.yaw, this.orbit.pitch, this.orbit.distance].map((v) => v.toFixed(4)).join(" ");
+      this.drawn();
     });
   }
 }

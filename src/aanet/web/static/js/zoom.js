@@ -81,6 +81,7 @@ export class Zoom {
   }
 
   move(event) {
+    if (!event.buttons) this.up(event); // released outside of the frame
     const pointer = this.pointers.get(event.pointerId);
     if (!pointer) return;
     const before = this.grip();
