@@ -156,7 +156,8 @@ export class PointViewer {
       const down = (0.5 - (m[1] * x + m[5] * y + m[9] * z + m[13]) / w / 2 - v) * clientHeight;
       const apart = Math.hypot(across, down);
       const radius = Math.max((-this.pointScale * z) / w / 2, 2);
-      if (apart <= radius && w < front) [front, index] = [w, i]; // drawn here, in front of others
+      const rank = w * (1 + apart / 100); // a point that is 1 % nearer may be one pixel farther from the pointer
+      if (apart <= radius && rank < front) [front, index] = [rank, i]; // drawn here, in front of others
       else if (front === Infinity && apart < close) [close, index] = [apart, i];
     }
     return index;
