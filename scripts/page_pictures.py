@@ -23,14 +23,14 @@ from aanet.models.weights import files
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 FLAGS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-PATIENCE = 120_000  # milliseconds for a match, on any machine
+PATIENCE = 600_000  # milliseconds for a match, on any machine
 LIVE_MODEL = ("--model", "aanet_fast", "--scale", "0.5")
 
 
 def main() -> None:
     """All pictures, or those that are named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pictures", nargs="*", default=["light", "dark", "live"], help="light, dark or live")
+    parser.add_argument("pictures", nargs="*", default=["page", "live"], help="page or live")
     parser.add_argument("--model", default=files.DEFAULT, help="what matches")
     parser.add_argument("--output", "-o", type=Path, default=IMAGES, help="folder of the pictures")
     arguments = parser.parse_args()
@@ -39,11 +39,9 @@ def main() -> None:
         sys.exit("There is no Chromium on this machine.")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-        schemes = [scheme for scheme in ("light", "dark") if scheme in arguments.pictures]
-        if schemes:
-            with serving("serve", "--model", arguments.model) as address:
-                for scheme in schemes:
-                    take_page(browser, address, scheme, arguments.output / f"page-{scheme}.jpg")
+        if "page" in arguments.pictures:
+            with serving("serve", "--model", arguments.model, "--timeout", "600") as address:
+                take_page(browser, address, arguments.output)
         if "live" in arguments.pictures:
             take_live(browser, arguments.output / "live.jpg")
 
@@ -63,17 +61,17 @@ def serving(*command: str) -> Iterator[str]:
             server.terminate()
 
 
-def take_page(browser: Browser, address: str, scheme: str, target: Path) -> None:
-    """The Motorcycle pair: its disparity beside the left image, or in the dark theme its points."""
-    page = open_page(browser, address, scheme)
+def take_page(browser: Browser, address: str, folder: Path) -> None:
+    """The Motorcycle pair: its disparity beside the left image, and in the dark theme its points."""
+    page = open_page(browser, address)
     page.click("#example-2")
     page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
-    if scheme == "light":
-        at_disparity(page)
-    else:
-        page.check("[value=points]", force=True)
-        page.wait_for_timeout(2000)  # until it is drawn
-    page.screenshot(path=target, full_page=True, type="jpeg", quality=85)
+    at_disparity(page)
+    page.screenshot(path=folder / "page-light.jpg", full_page=True, type="jpeg", quality=85)
+    page.emulate_media(color_scheme="dark")
+    page.check("[value=points]", force=True)
+    page.wait_for_timeout(2000)  # until it is drawn
+    page.screenshot(path=folder / "page-dark.jpg", full_page=True, type="jpeg", quality=85)
     page.close()
 
 
@@ -84,7 +82,7 @@ def take_live(browser: Browser, target: Path) -> None:
         write_video(video)
         calibration.write_text(MOTORCYCLE_CAMERA.cropped(50, 10, WIDTH, HEIGHT).to_json())
         with serving("live", str(video), "--calib", str(calibration), *LIVE_MODEL) as address:
-            page = open_page(browser, address, "light")
+            page = open_page(browser, address)
             page.wait_for_selector("#shown:not([hidden])", timeout=PATIENCE)
             page.wait_for_timeout(8000)  # until the means of frames per second and latency have settled
             at_disparity(page)
@@ -92,10 +90,9 @@ def take_live(browser: Browser, target: Path) -> None:
             page.close()
 
 
-def open_page(browser: Browser, address: str, scheme: str) -> Page:
+def open_page(browser: Browser, address: str) -> Page:
     """The page in a window of the size of the pictures."""
-    size = {"width": 1280, "height": 900}
-    page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page.goto(address)
     return page
 
