@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from aanet.cli.console import progress_bar, track
+from aanet.cli.console import progress_bar
 from aanet.cli.matching import MatcherOptions, Models, match_options
 from aanet.cli.on_ray import RayAddress, Workers, refuse
 from aanet.cli.options import (
     ANY_MODEL,
     MATCHING,
-    Dataset,
     DatasetOptions,
     Device,
     Engine,
@@ -34,18 +31,33 @@ from aanet.cli.options import (
     Tile,
     refuse_existing,
 )
+from aanet.cli.scoring import Scoring
 from aanet.cli.tables import new_table
+from aanet.cli.zero_shot import Shown, evaluate_zero_shot, refuse_options
+from aanet.data.datasets import DATASETS
 from aanet.errors import InputError
 from aanet.models.weights import files
 
 if TYPE_CHECKING:
     from aanet.data.datasets import StereoDataset
     from aanet.evaluation import Evaluation
-    from aanet.evaluation.report import ErrorMaps
+
+ZERO_SHOT = "zero-shot"
+_NAMES = (*DATASETS, ZERO_SHOT)
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [name for name in _NAMES if name.startswith(incomplete)]
 
 
 def evaluate(
-    dataset: Dataset,
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help=f"The dataset: {', '.join(DATASETS)}; or {ZERO_SHOT}: the benchmarks in one folder.",
+            autocompletion=_complete,
+        ),
+    ],
     root: Root,
     model: Annotated[
         list[str] | None,
@@ -127,7 +139,8 @@ def evaluate(
 
     The metrics are those of the dataset's benchmark and are shown beside the numbers of the paper, with the
     protocol: what was done to the images, the engine, and all versions. The network alone is evaluated with
-    --scale 1 --postprocess none.
+    --scale 1 --postprocess none. zero-shot scores every benchmark that the folder has (kitti2012, kitti2015,
+    middlebury, eth3d), beside published networks that were not trained on them, either.
 
     Example: aanet evaluate kitti2015 data/kitti2015 --model aanet --model sgbm
     """
@@ -145,6 +158,11 @@ def evaluate(
     folders, options = name_folders(predictions or [], models), parse_options(option or [])
     opening = MatcherOptions(engine, precision, max_disparity, device, threads, network_spec)
     matching = match_options(scale, tile, postprocess, inspect=False)
+    scoring = Scoring(Models(models, opening, matching), folders, strict, ray, workers)
+    if dataset == ZERO_SHOT:
+        refuse_options({"--split": split, "--submission": submission})
+        evaluate_zero_shot(root, options, scoring, Shown(limit, report, pictures, as_json))
+        return
     if submission is not None:
         datasets = [
             open_dataset(dataset, root, part, **options) for part in submission_format(dataset).splits
@@ -152,21 +170,14 @@ def evaluate(
         if folders or len(models) != 1:
             names = ", ".join([*models, *folders])
             raise InputError(f"A submission holds the results of one model; got {names}.")
-        _submit(datasets, Models(models, opening, matching), submission, method)
+        _submit(datasets, scoring.models, submission, method)
         return
     pairs = open_dataset(dataset, root, split or protocol_of(dataset).split, **options)
     _require_truth(pairs)
     indices = spread(len(pairs), min(limit or len(pairs), len(pairs)))
     shown = [indices[place] for place in spread(len(indices), min(pictures, len(indices)))]
-    maps = {name: ErrorMaps(report, name, shown) for name in (*models, *folders)} if report else {}
-    # Folders are looked through before anything is matched, which takes longer.
-    evaluations = _score_folders(folders, pairs, indices, strict, maps)
-    matchers = Models(models, opening, matching)
-    if ray is None:
-        scored = _score_models(matchers, pairs, indices, maps)
-    else:
-        scored = _score_models_on_ray(matchers, pairs, options, indices, maps, ray, workers)
-    evaluations = [*scored, *evaluations]
+    maps = {name: ErrorMaps(report, name, shown) for name in scoring.names} if report else {}
+    evaluations = scoring(pairs, options, indices, maps)
     if report is not None:
         write_report(report, evaluations, list(maps.values()), pairs.split)
     _print(evaluations, pairs.split, as_json, report)
@@ -178,83 +189,6 @@ def _require_truth(pairs: StereoDataset) -> None:
             f"The split {pairs.split!r} of {pairs.name} has no ground truth; evaluate another one, or write "
             "--submission for the benchmark's server."
         )
-
-
-def _score_models(
-    models: Models, pairs: StereoDataset, indices: list[int], maps: dict[str, ErrorMaps]
-) -> Iterator[Evaluation]:
-    from aanet.evaluation import evaluate as score
-
-    for name, source in models.sources.items():
-        matcher, origin = models.open(name)
-        yield score(
-            partial(matcher, options=models.matching),
-            pairs,
-            model=name,
-            network=matcher.spec.name,
-            source=source,
-            origin=origin,
-            indices=track(indices, name, len(indices)),
-            observe=maps.get(name),
-        )
-
-
-def _score_models_on_ray(
-    models: Models,
-    pairs: StereoDataset,
-    options: dict[str, Any],
-    indices: list[int],
-    maps: dict[str, ErrorMaps],
-    address: str,
-    workers: int | None,
-) -> Iterator[Evaluation]:
-    """The same scores, computed by workers; only what is drawn is read here."""
-    from aanet.cluster.evaluation import ScoringWork, score_pairs
-    from aanet.evaluation.evaluate import of_results
-
-    models = replace(models, opening=replace(models.opening, threads=models.opening.threads or 1))
-    for name, source in models.sources.items():
-        matcher, origin = models.open(name)
-        arguments = models.opening.among(list(models.sources.values()), source).arguments(source)
-        drawing = maps.get(name)
-        work = ScoringWork(
-            (pairs.name, pairs.root.absolute(), pairs.split),
-            options,
-            arguments,
-            models.matching,
-            models.opening.threads or 1,
-            frozenset() if drawing is None else drawing.indices,
-        )
-        scores = track(score_pairs(work, indices, address, workers), name, len(indices))
-        results = {scored.place: scored for scored in scores}
-        for index in sorted(results):
-            dense = results[index].dense
-            if drawing is not None and dense is not None:
-                drawing(index, pairs[index], dense)
-        in_order = [results[index].result for index in indices]
-        yield of_results(in_order, pairs, name, matcher.spec.name, source, origin)
-
-
-def _score_folders(
-    folders: dict[str, Path],
-    pairs: StereoDataset,
-    indices: list[int],
-    strict: bool,
-    maps: dict[str, ErrorMaps],
-) -> list[Evaluation]:
-    from aanet.evaluation.map_files import find_maps
-    from aanet.evaluation.predictions import evaluate_predictions
-
-    evaluations = []
-    for name, folder in folders.items():
-        with progress_bar(name, len(indices)) as advance:
-            found, observe = find_maps(folder, pairs), maps.get(name)
-            evaluations.append(
-                evaluate_predictions(
-                    found, pairs, model=name, indices=indices, strict=strict, observe=observe, advance=advance
-                )
-            )
-    return evaluations
 
 
 def _submit(datasets: list[StereoDataset], models: Models, path: Path, method: str) -> None:

@@ -63,6 +63,7 @@ class PairResult:
         seconds: Time of the match; None if the map was read from a file.
         ause: Area under the sparsification error; None without confidences.
         processing: What was done to the pair; None if that is not known.
+        largest: The largest true disparity that was scored, in px; None without any.
     """
 
     name: str
@@ -70,6 +71,7 @@ class PairResult:
     seconds: float | None
     ause: float | None
     processing: Processing | None = None
+    largest: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -77,6 +79,7 @@ class PairResult:
             "name": self.name,
             "epe": _number(self.regions["all"].epe),
             "seconds": self.seconds,
+            "largest_true_disparity": self.largest,
             "processing": self.processing and self.processing.as_dict(),
         }
 
@@ -167,7 +170,7 @@ class Evaluation:
             lines.append(
                 f"{without_mask} of {total} pairs have no occlusion mask and are not in the noc metrics"
             )
-        if "visible" in used and none_occluded:
+        if none_occluded:
             lines.append(f"{none_occluded} of {total} pairs have no ground truth on occluded pixels")
         if "foreground" in used and without_objects:
             lines.append(
@@ -282,7 +285,8 @@ def score_map(
     if matched.confidence is not None and error.size:
         ause = sparsification(error, matched.confidence[scored]).ause
     done = matched.processing if isinstance(matched, StereoResult) else None
-    return PairResult(sample.name, sums, seconds, ause, done), dense
+    largest = float(sample.disparity[scored].max()) if error.size else None
+    return PairResult(sample.name, sums, seconds, ause, done, largest), dense
 
 
 def run_matcher(matcher: Matcher, sample: StereoSample) -> tuple[Matched, float]:

@@ -80,8 +80,22 @@ def write_report(
     lines += table(["model", *labels(first.protocol), "AUSE", "s / pair"], result_rows(evaluations))
     lines += ["", "## Protocol", ""]
     lines += [f"- {what}: {words}" for what, words in conditions(evaluations)]
+    lines += sections(folder, evaluations, maps)
+    write_files(folder, lines, as_dict(evaluations, split))
+    return folder / REPORT_FILES[0]
+
+
+def sections(
+    folder: Path, evaluations: Sequence[Evaluation], maps: Sequence[ErrorMaps], dataset: str = ""
+) -> list[str]:
+    """Return the parts of a report in this folder on each model: errors by region, and error maps.
+
+    A report on several datasets names that of these evaluations.
+    """
+    on = f" on {dataset}" if dataset else ""
+    lines: list[str] = []
     for evaluation in evaluations:
-        lines += ["", f"## {evaluation.model} by region", ""]
+        lines += ["", f"## {evaluation.model}{on} by region", ""]
         lines += table(["region", "% of pixels", "EPE", "> 1 px", "> 3 px"], region_rows(evaluation))
         scored = [
             (pair.regions["all"].epe, pair.name) for pair in evaluation.pairs if pair.regions["all"].pixels
@@ -92,15 +106,18 @@ def write_report(
         for name, path in drawing.drawn:
             lines += [
                 "",
-                f"## {drawing.model}: {name}",
+                f"## {drawing.model}{on}: {name}",
                 "",
                 f"![{name}]({path.relative_to(folder).as_posix()})",
             ]
-    texts = ("\n".join(lines), json.dumps(as_dict(evaluations, split), indent=2))
-    for name, text in zip(REPORT_FILES, texts, strict=True):
+    return lines
+
+
+def write_files(folder: Path, lines: Sequence[str], facts: dict[str, Any]) -> None:
+    """Write the lines of `report.md`, and the facts as `report.json`."""
+    for name, text in zip(REPORT_FILES, ("\n".join(lines), json.dumps(facts, indent=2)), strict=True):
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
-    return folder / REPORT_FILES[0]
 
 
 def result_rows(evaluations: Sequence[Evaluation]) -> list[list[str]]:
