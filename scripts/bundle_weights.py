@@ -5,7 +5,8 @@
 RUN is an output folder of `aanet train`; the weights of several runs are averaged. The bundled float16 file
 and SGBM are evaluated on real pairs that were not used for training. The scores are written to the metadata
 of the file and to the card, `src/aanet/models/weights/bundled/NAME.md`. Afterwards,
-`scripts/readme_tables.py` updates the README.
+`scripts/zero_shot_scores.py` scores the new file among published networks, and `scripts/readme_tables.py`
+updates the README and the documentation.
 """
 
 from __future__ import annotations

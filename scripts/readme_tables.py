@@ -1,6 +1,8 @@
-"""Write the tables of README.md from the cards of the networks and of the bundled weights.
+"""Write the tables of README.md and of the documentation that are made from data of the package.
 
     python scripts/readme_tables.py [--check]
+
+They are those of the cards of the networks and of the bundled weights, and the zero-shot scores.
 
 A table stands between `<!-- NAME: … -->` and `<!-- end of NAME -->`.  With `--check` nothing is written, and
 the exit code is 1 if a table is stale.
@@ -14,11 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aanet.evaluation import markdown, paper
+from aanet.evaluation.zero_shot.bundled import Standings
 from aanet.models import zoo
 from aanet.models.complexity import complexity
 from aanet.models.weights import files
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+EVALUATING = ROOT / "docs/evaluating.md"
 ALONE = "network alone"  # the key of scores without upscaling and post-processing
 # Sets of real pairs, by their keys in the cards of weights, and the percentage that is usual for each.
 SETS = {
@@ -70,17 +75,29 @@ def _scores(scores: dict[str, dict[str, float]], sgbm: dict[str, dict[str, float
     return [*cells, f"{sum(better)} of {len(better)}"]
 
 
-TABLES: dict[str, Callable[[], list[str]]] = {"networks": networks, "weights": weights}
+def zero_shot() -> list[str]:
+    """Where the bundled weights stand among published zero-shot scores, and what is needed to read that."""
+    standings = Standings.of(files.bundled_names())
+    if standings is None:
+        raise SystemExit("There are no zero-shot scores: run scripts/zero_shot_scores.py.")
+    columns, rows = standings.table()
+    notes = [f"- {what}: {words}" for what, words in standings.lines()]
+    return [*markdown.table(["", *(column.title for column in columns)], rows), "", *notes]
 
 
-def with_tables(text: str) -> str:
-    """The text of the README with its tables as they should be."""
-    for name, make in TABLES.items():
+Tables = dict[str, Callable[[], list[str]]]
+TABLES: Tables = {"networks": networks, "weights": weights}
+OTHER_PAGES: dict[Path, Tables] = {EVALUATING: {"zero-shot": zero_shot}}
+
+
+def with_tables(text: str, tables: Tables | None = None, page: str = "README.md") -> str:
+    """The text of a page with its tables as they should be; by default the README."""
+    for name, make in (TABLES if tables is None else tables).items():
         pattern = rf"(<!-- {name}: [^\n]*-->\n).*?(<!-- end of {name} -->)"
         table = "\n".join(["", *make(), "", ""])
         text, found = re.subn(pattern, lambda m, table=table: m[1] + table + m[2], text, flags=re.DOTALL)
         if found != 1:
-            raise SystemExit(f"README.md has no place for the table {name}.")
+            raise SystemExit(f"{page} has no place for the table {name}.")
     return text
 
 
@@ -89,11 +106,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--check", action="store_true", help="only say whether the tables are stale")
     arguments = parser.parse_args()
-    before = README.read_text(encoding="utf-8")
-    after = with_tables(before)
-    if arguments.check and after != before:
-        raise SystemExit("The tables of README.md are stale: run scripts/readme_tables.py.")
-    README.write_text(after, encoding="utf-8")
+    for page, tables in {README: TABLES, **OTHER_PAGES}.items():
+        before = page.read_text(encoding="utf-8")
+        after = with_tables(before, tables, page.name)
+        if arguments.check and after != before:
+            raise SystemExit(f"The tables of {page.name} are stale: run scripts/readme_tables.py.")
+        if after != before:
+            page.write_text(after, encoding="utf-8")
 
 
 if __name__ == "__main__":

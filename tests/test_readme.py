@@ -96,6 +96,7 @@ def test_a_stale_table_is_noticed_and_written_again(tmp_path: Path, monkeypatch:
     file.write_text("before\n<!-- toy: by a script -->\n| old |\n<!-- end of toy -->\nafter\n")
     monkeypatch.setattr(script, "README", file)
     monkeypatch.setattr(script, "TABLES", {"toy": lambda: ["| new |"]})
+    monkeypatch.setattr(script, "OTHER_PAGES", {})
     monkeypatch.setattr(sys, "argv", ["readme_tables.py", "--check"])
     with pytest.raises(SystemExit, match="stale"):
         script.main()

@@ -11,6 +11,7 @@ import typer
 from aanet.cli.console import track
 from aanet.cli.options import ImageHeight, ImageWidth, JsonOutput
 from aanet.cli.tables import new_table
+from aanet.cli.zero_shot import print_zero_shot
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -91,9 +92,12 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
+    from aanet.evaluation.zero_shot.bundled import Standings
     from aanet.models.weights import files
 
     row["facts"] = {name: files.facts(name) for name in row["weights"]}
+    standings = Standings.of(row["weights"])
+    row["zero_shot"] = standings and standings.as_dict()
     if as_json:
         typer.echo(json.dumps(row, indent=2))
         return
@@ -106,6 +110,8 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
         typer.echo("There are no bundled weights of this network.")
     for name in row["weights"]:
         Console().print(Markdown(files.card_file(name).read_text(encoding="utf-8")))
+    if standings is not None:
+        print_zero_shot(*standings.table(), standings.lines())
 
 
 def _show_weights(source: str, as_json: bool) -> None:
