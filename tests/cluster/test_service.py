@@ -168,9 +168,9 @@ def test_a_front_that_dies_comes_back(server: Server) -> None:
 CONFIGURATION = """
 applications:
   - name: stereo
-    route_prefix: /
+    route_prefix: /stereo
     import_path: aanet.cluster.service:app
-    args: {model: sgbm, max_replicas: 2}
+    args: {model: sgbm, max_replicas: 2, allowed_host: a.example, allow_origin: "https://app.example.com"}
     deployments:
       - name: matcher-sgbm
         autoscaling_config:
@@ -186,6 +186,8 @@ def test_replicas_are_added_under_load(tmp_path: Path) -> None:
     (tmp_path / "serve.yaml").write_text(CONFIGURATION)
     server = start_server("--config", str(tmp_path / "serve.yaml"), command=COMMAND)
     try:
+        check_prefix_and_origin(server)
+        server.url += "stereo/"
         assert len(replicas(server)) == 1
         with ThreadPoolExecutor(4) as clients:
             end = time.monotonic() + PATIENCE
@@ -201,6 +203,16 @@ def test_replicas_are_added_under_load(tmp_path: Path) -> None:
         assert len(replicas(server)) == 2
     finally:
         server.stop()
+
+
+def check_prefix_and_origin(server: Server) -> None:
+    headers = {"Host": "a.example", "Origin": "https://app.example.com"}
+    for path in ("/stereo/", "/stereo/docs", "/stereo/static/icon.svg", "/stereo/healthz"):
+        response = server.get(path, headers=headers)
+        assert response.status_code == 200, path
+        assert response.headers["Access-Control-Allow-Origin"] == "https://app.example.com"
+    assert server.get("/stereo").headers["Location"] == "/stereo/"
+    assert server.get("/stereo/api/v1/openapi.json").json()["servers"][0]["url"] == "/stereo"
 
 
 def test_foreign_hosts_and_pages_are_refused(server: Server) -> None:

@@ -23,8 +23,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "serving-cluster.md"
 
 def test_words_and_values_mean_the_same() -> None:
     words = {"model": "sgbm, aanet", "replicas": "2", "threads": "3", "queue": "0", "timeout": "2.5"}
+    words |= {"allowed_host": "a.example, *.b.example", "allow_origin": "https://a.example"}
     values = {"model": ["sgbm", "aanet"], "replicas": 2, "threads": 3, "queue": 0, "timeout": 2.5}
+    values |= {"allowed_host": ["a.example", "*.b.example"], "allow_origin": ["https://a.example"]}
     assert ServiceArguments.parse(words) == ServiceArguments.parse(values)
+    settings = ServiceArguments.parse({**words, "root_path": "/stereo"}).settings()
+    assert settings.allowed_hosts == ("a.example", "*.b.example")
+    assert (settings.allow_origins, settings.root_path) == (("https://a.example",), "/stereo")
 
 
 def test_the_limits_are_those_of_aanet_serve() -> None:
@@ -69,6 +74,9 @@ def test_replicas_are_fixed_or_scale() -> None:
         ({"min_replicas": 3, "max_replicas": 2}, r"min_replicas is 3, .* max_replicas, 2\."),
         ({"model": "nothing.safetensors"}, r"nothing\.safetensors"),
         ({"model": "sgbm,sgbm"}, r"Two models have the same name"),
+        ({"allowed_host": "https://a.example"}, r"is not a host name"),
+        ({"allow_origin": "*"}, r"only if it has a token"),
+        ({"root_path": "/api"}, r"one of the server's own"),
     ],
 )
 def test_a_mistake_is_one_sentence(arguments: dict[str, Any], sentence: str) -> None:

@@ -57,6 +57,8 @@ def start_server(*options: str, cache: Path | None = None, command: str = COMMAN
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if cache is not None:
         environment["AANET_CACHE"] = str(cache)
+    if "aanet.cli.serve" in command and "--log-level" not in options:
+        options += ("--log-level", "warning")  # nobody reads the pipe before the server stops
     process = subprocess.Popen(
         [sys.executable, "-c", command, "--port", "0", *options],
         stdout=subprocess.PIPE,

@@ -137,6 +137,7 @@ def start_server(model: str, command: Sequence[str] | None = None) -> Iterator[L
         command: The command to run instead of `python -m aanet serve`.
     """
     words = [*(command or (sys.executable, "-m", "aanet", "serve")), "--port", "0", "--model", model]
+    words += ["--log-level", "warning"]  # thousands of requests
     if sys.platform == "linux":
         words = [sys.executable, "-c", _TIED, str(os.getpid()), *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

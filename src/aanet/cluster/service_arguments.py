@@ -29,6 +29,10 @@ class ServiceArguments(BaseModel):
         max_replicas: Maximum number of replicas of each model; Ray Serve then chooses the number by the load.
         threads: Threads of each replica, for which Ray reserves as many processors.
         token: The token that every request must send; None to accept only clients on the same machine.
+        allowed_host: Host names for which requests are accepted, in addition to those of the machine, with
+            commas between them. If empty, every name with a token, and none without one.
+        allow_origin: Origins of other sites whose pages may use the API, with commas between them.
+        root_path: The path under which a reverse proxy offers the service, before the route prefix.
         max_pixels: Maximum number of pixels of an image at the scale at which it is matched.
         max_upload_mb: Maximum size of a request in megabytes.
         queue: Maximum number of requests per model that wait while all replicas are busy.
@@ -44,12 +48,15 @@ class ServiceArguments(BaseModel):
     max_replicas: int | None = Field(None, ge=1, le=_MAX_REPLICAS)
     threads: int = Field(1, ge=1, le=_MAX_THREADS)
     token: str | None = Field(None, min_length=1)
+    allowed_host: tuple[str, ...] = ()
+    allow_origin: tuple[str, ...] = ()
+    root_path: str = ""
     max_pixels: int = Field(_LIMITS.max_pixels, ge=1)
     max_upload_mb: float = Field(_LIMITS.max_upload_bytes / MEGABYTE, ge=0.001, allow_inf_nan=False)
     queue: int = Field(_LIMITS.queue, ge=0)
     timeout: float = Field(_LIMITS.timeout, ge=0.1, allow_inf_nan=False)
 
-    @field_validator("model", mode="before")
+    @field_validator("model", "allowed_host", "allow_origin", mode="before")
     @classmethod
     def _separate(cls, value: object) -> object:
         return tuple(word.strip() for word in value.split(",")) if isinstance(value, str) else value
@@ -102,6 +109,9 @@ class ServiceArguments(BaseModel):
             models=self.model,
             network_spec=self.network_spec,
             token=self.token,
+            allowed_hosts=self.allowed_host,
+            allow_origins=self.allow_origin,
+            root_path=self.root_path,
             max_pixels=self.max_pixels,
             max_upload_bytes=round(self.max_upload_mb * MEGABYTE),
             queue=self.queue,

@@ -14,7 +14,17 @@ from aanet import outputs
 from aanet.errors import did_you_mean
 from aanet.inference.hints import MAX_UPSCALE
 from aanet.inference.options import MIN_SCALE
-from aanet.web.documentation import REQUEST_BODY, ModelFacts, ModelList, Status, problems, responses
+from aanet.web.documentation import (
+    MATCHING,
+    OPERATION,
+    REQUEST_BODY,
+    SECURITY_SCHEME,
+    ModelFacts,
+    ModelList,
+    Status,
+    problems,
+    responses,
+)
 from aanet.web.errors import ServiceError, stopping, unusable
 from aanet.web.formats import require_known, save_options
 from aanet.web.matching import MatchRequest
@@ -24,6 +34,12 @@ from aanet.web.uploads import CalibrationOptions
 MAX_DISPARITY = 1024  # of a request; memory grows with it
 _WRONG_TOKEN_SECONDS = 0.2
 _METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+_BEARER = HTTPBearer(scheme_name="token", description=SECURITY_SCHEME["description"], auto_error=False)
+
+
+def _listed(phrases: list[str]) -> str:
+    """A list in Markdown of phrases that begin with a name."""
+    return "\n".join(f"- `{phrase.replace(' ', '` ', 1)}" for phrase in phrases)
 
 
 async def refuse_unknown_parameters(request: Request) -> None:
@@ -50,7 +66,7 @@ Current = Annotated[Service, Depends(service_of)]
 
 async def require_token(
     service: Current,
-    given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> None:
     """Refuse a request without the token; wrong tokens are answered slowly, one after the other."""
     token = (service.settings.token or "").encode()
@@ -65,6 +81,8 @@ async def require_token(
 
 @api.post(
     "/disparity",
+    operation_id="matchPair",
+    tags=[MATCHING],
     summary="Match a pair",
     response_class=Response,
     responses=responses(),
@@ -85,8 +103,8 @@ async def disparity(
         str,
         Query(
             max_length=100,
-            description="What to answer, with a suffix for another file format than the first.  "
-            f"{'; '.join(outputs.describe('calib', 'check=true'))}.",
+            description="What to answer, with a suffix for another file format than the first, as in "
+            f"`disparity.pfm`:\n\n{_listed(outputs.describe('calib', 'check=true'))}",
             json_schema_extra={"enum": list(outputs.spellings())},
             examples=["disparity.pfm"],
         ),
@@ -163,7 +181,14 @@ async def disparity(
     return await service.match(request, service.catalog.find(model), match_request)
 
 
-@api.get("/models", summary="List the matchers and the limits", responses=problems(422))
+@api.get(
+    "/models",
+    operation_id="listModels",
+    tags=[MATCHING],
+    summary="List the matchers and the limits",
+    response_description="The matchers and the limits.",
+    responses=problems(422),
+)
 async def models(service: Current) -> ModelList:
     """Matchers that this server offers, how busy they are, and what it accepts."""
     settings, default = service.settings, service.catalog.default
@@ -192,6 +217,8 @@ async def models(service: Current) -> ModelList:
 
 @api.get(
     "/metrics",
+    operation_id="getMetrics",
+    tags=[OPERATION],
     summary="Counters for Prometheus",
     response_class=Response,
     responses={
@@ -204,13 +231,26 @@ async def metrics(service: Current) -> Response:
     return Response(service.metrics.text(), media_type=_METRICS_TYPE)
 
 
-@probes.get("/healthz", summary="Is the process alive?")
+@probes.get(
+    "/healthz",
+    operation_id="getHealth",
+    tags=[OPERATION],
+    summary="Is the process alive?",
+    response_description="It is.",
+)
 async def healthz() -> Status:
     """Answers as long as the server answers anything."""
     return Status(status="ok")
 
 
-@probes.get("/readyz", summary="Does it take work?", responses=problems(503))
+@probes.get(
+    "/readyz",
+    operation_id="getReadiness",
+    tags=[OPERATION],
+    summary="Does it take work?",
+    response_description="It takes work.",
+    responses=problems(503),
+)
 async def readyz(service: Current) -> Status:
     """Answers 200 while new work is taken, 503 when the server is stopping."""
     if service.stopping:

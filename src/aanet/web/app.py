@@ -9,7 +9,8 @@ from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
 from aanet.version import __version__
-from aanet.web import documentation
+from aanet.web import documentation, openapi
+from aanet.web.access import Access
 from aanet.web.api import api, metrics, probes, require_token
 from aanet.web.errors import add_error_handlers
 from aanet.web.limits import Gate, UploadLimit
@@ -17,10 +18,9 @@ from aanet.web.live import LiveSession
 from aanet.web.live_api import live as live_api
 from aanet.web.matching import StartMatching
 from aanet.web.page import add_page
+from aanet.web.paths import API_PREFIX, route_path
 from aanet.web.service import Service
 from aanet.web.settings import Settings
-
-API_PREFIX = "/api/v1"
 
 
 def create_app(
@@ -39,9 +39,7 @@ def create_app(
         description=documentation.DESCRIPTION,
         version=__version__,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        openapi_url=f"{API_PREFIX}/openapi.json",
-        docs_url=None,  # FastAPI's documentation pages load scripts from other servers
-        redoc_url=None,
+        openapi_url=None,  # FastAPI's own pages about it load scripts from other servers
         redirect_slashes=False,
     )
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # strangers must not fill the log
@@ -54,19 +52,20 @@ def create_app(
     app.include_router(probes, prefix=API_PREFIX)
     app.include_router(probes, include_in_schema=False)
     app.add_api_route("/metrics", metrics, dependencies=guard, include_in_schema=False)
+    app.include_router(openapi.router)
     add_page(app)
     add_error_handlers(app)
     app.add_middleware(UploadLimit, max_bytes=settings.max_upload_bytes)
 
     def refuse_if_full(scope: Scope) -> None:
-        if scope["method"] == "POST" and scope["path"] == f"{API_PREFIX}/disparity":
+        if scope["method"] == "POST" and route_path(scope) == f"{API_PREFIX}/disparity":
             service.refuse_if_full(QueryParams(scope["query_string"]).get("model"))
 
     app.add_middleware(
         Gate,
         metrics=service.metrics,
-        local=settings.local,
-        local_clients=settings.local_clients,
+        access=Access(settings),
+        root_path=settings.root_path,
         refuse_early=refuse_if_full,
     )
     return app

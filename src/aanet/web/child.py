@@ -27,7 +27,8 @@ import psutil
 
 from aanet.errors import AanetError
 from aanet.matcher import StereoMatcher
-from aanet.web.errors import LOG_FORMAT, ServiceError, internal, stopping
+from aanet.web.errors import ServiceError, internal, stopping
+from aanet.web.logs import start_log
 from aanet.web.matching import Facts, Matched, Matchers, MatchRequest, Opener, as_json, from_json
 from aanet.web.uploads import UploadedPair
 
@@ -208,7 +209,7 @@ def serve(opener: Opener = StereoMatcher) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # sent to the whole group; the parent finishes its requests
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    start_log()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not get between the frames
     # Unbuffered: a process that a library forks could never end if a thread held the lock of a buffer.

@@ -16,7 +16,21 @@ Computes disparity, depth in meters and a point cloud from a rectified pair of i
         "http://127.0.0.1:8000/api/v1/disparity?format=disparity.pfm"
 
 Every error is `{"code": …, "message": …}`, with a code for programs and a sentence for people.
-A response with status 503 has a `Retry-After` header, after which the same request may succeed."""
+A response with status 503 has a `Retry-After` header, after which the same request may succeed.
+Unknown parameters are refused, because they are probably misspelled."""
+
+MATCHING, LIVE, OPERATION = "Matching", "Live source", "Operation"
+TAGS = [
+    {"name": MATCHING, "description": "Pairs of images, and the matchers that this server has."},
+    {"name": LIVE, "description": "A camera, network stream or video that this server shows."},
+    {"name": OPERATION, "description": "Probes for load balancers, and counters. Probes need no token."},
+]
+SECURITY_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A server with a token requires it in every request but probes: "
+    "`Authorization: Bearer TOKEN`. Other requests get the status 401.",
+}
 
 
 class Problem(BaseModel):
@@ -112,7 +126,7 @@ def _header(description: str, example: str, kind: str = "string") -> dict[str, A
     return {"description": description, "schema": {"type": kind}, "example": example}
 
 
-_ANSWER_HEADERS = {
+ANSWER_HEADERS = {
     "Aanet-Model": _header("The network.", "sgbm"),
     "Aanet-Engine": _header("The engine that ran it.", "OpenCV 5.0.0, SGBM"),
     "Aanet-Warnings": _header("JSON list of warnings about the pair and the result.", "[]"),
@@ -155,9 +169,9 @@ _PROBLEMS = {
         "This server requires a token (Authorization: Bearer …).",
     ),
     403: (
-        "The request comes from a page of another site.",
+        "The request comes from a page of another site, which is not allowed to use this server.",
         "foreign_origin",
-        "This server does not accept requests from the pages of other sites.",
+        "This server does not accept requests from the pages of other sites (see --allow-origin).",
     ),
     408: ("The upload took too long.", "too_slow", "The upload took longer than 120 seconds."),
     413: (
@@ -206,5 +220,5 @@ def file_response() -> dict[str, Any]:
 
 def responses() -> dict[int | str, dict[str, Any]]:
     """Return all responses of `POST /disparity`."""
-    success = {**file_response(), "headers": _ANSWER_HEADERS}
+    success = {**file_response(), "headers": ANSWER_HEADERS}
     return {200: success, **problems(400, 403, 408, 413, 415, 422, 500, 503)}

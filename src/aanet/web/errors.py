@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # child processes raise these errors without the framework
 
 log = logging.getLogger("aanet.web")
 
-LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 MAX_RETRY_AFTER = 60  # seconds
 # What the HTTP API calls the options that an error names; the page replaces these words by its own (api.js).
 _OPTIONS = {

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
 
-from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from aanet.web.access import Access
 from aanet.web.errors import ServiceError, internal
 from aanet.web.metrics import Metrics
+from aanet.web.paths import below, route_path, with_plain_path
+from aanet.web.request_log import RequestEntry
 from aanet.web.settings import MEGABYTE
 
 log = logging.getLogger("aanet.web")
-
-_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 # Scripts, styles and images are loaded from this server only, and other sites cannot embed its files.
 SECURITY_HEADERS = (
@@ -36,30 +34,31 @@ SECURITY_HEADERS = (
 class Gate:
     """The outermost middleware: refuses foreign requests and completes every response.
 
-    Every response, also that to an unexpected error, is counted and has headers that keep a browser from
-    contacting other servers and from caching results.
+    Every response, also that to an unexpected error, is counted, is logged, and has headers that keep a
+    browser from contacting other servers and from caching results.
 
     Args:
         app: What handles the requests that are not refused.
         metrics: Where responses are counted.
-        local: Whether to accept only requests whose host is this machine.
-        local_clients: Whether to accept only clients on this machine.
-        refuse_early: Raises the error of a request that its header shows to be in vain. Under a flood, it is
-            several times as fast as the framework, which would parse and validate the request first.
+        access: Decides which requests are refused by their headers.
+        root_path: See `Settings`.
+        refuse_early: Raises the error of a request that its method, path and query show to be in vain. Under
+            a flood, it is several times as fast as the framework, which would parse and validate the request
+            first.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         metrics: Metrics,
-        local: bool,
-        local_clients: bool,
+        access: Access,
+        root_path: str,
         refuse_early: Callable[[Scope], None],
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._local = local
-        self._local_clients = local_clients
+        self._access = access
+        self._root_path = root_path
         self._refuse_early = refuse_early
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,80 +66,41 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        method, started = scope["method"], False
+        scope = below(self._root_path, with_plain_path(scope))
+        method, entry = scope["method"], RequestEntry(scope)
 
         async def complete(message: Message) -> None:
-            nonlocal started
+            entry.observe(message)
             if message["type"] == "http.response.start":
-                started = True
                 self._metrics.count(method, message["status"])
                 present = {name for name, _ in message["headers"]}
                 added = [header for header in SECURITY_HEADERS if header[0] not in present]
-                message["headers"] = [*message["headers"], *added]
+                message["headers"] = [*message["headers"], *added, *self._access.cors_headers(scope)]
             await send(message)
 
         try:
-            scope = _with_plain_path(scope)
-            self._refuse_foreign(scope)
-            self._refuse_early(scope)
+            response = self._respond_early(scope)
             if method == "HEAD":  # the server omits the body
                 scope["method"] = "GET"
-            await self._app(scope, receive, complete)
+            await (response or self._app)(scope, receive, complete)
         except ServiceError as error:
             await error.response()(scope, receive, complete)
         except Exception:
-            log.exception("%s %s failed", method, scope["path"])
-            if started:
+            log.exception("%s failed", entry.request)
+            if entry.status is not None:
                 raise
             await internal().response()(scope, receive, complete)
+        finally:
+            entry.write()
 
-    def _refuse_foreign(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        if self._local and _split(f"//{host}").hostname not in _LOCAL_HOSTS:  # against DNS rebinding
-            message = "This server accepts requests only under the names of this machine, such as 127.0.0.1."
-            raise ServiceError(400, "wrong_host", message)
-        if self._local_clients and not _is_loopback(scope.get("client")):
-            message = "This server has no token and therefore accepts requests from its own machine only."
-            raise ServiceError(403, "foreign_client", message)
-        # Forms on the pages of other sites can be sent anywhere.
-        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-        if site is not None:
-            foreign = site not in ("same-origin", "none")
-        else:
-            foreign = origin is not None and _split(origin).netloc.lower() != host.lower()
-        if foreign and scope["method"] not in _SAFE_METHODS:
-            message = "This server does not accept requests from the pages of other sites."
-            raise ServiceError(403, "foreign_origin", message)
-
-
-def _with_plain_path(scope: Scope) -> Scope:
-    """Return a copy of the scope; a whole URL in the request line is reduced to its path."""
-    path = scope["path"]
-    if not path.startswith(("http://", "https://")):
-        return dict(scope)
-    url = _split(path)
-    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
-    host = (b"host", url.netloc.encode("utf-8", "replace"))  # which takes precedence over the header
-    plain = url.path or "/"
-    return {**scope, "path": plain, "raw_path": plain.encode("utf-8", "replace"), "headers": [host, *headers]}
-
-
-def _is_loopback(client: tuple[str, int] | None) -> bool:
-    """Whether a client is on this machine; one without an address is connected by a Unix socket."""
-    if client is None:
-        return True
-    try:
-        return ip_address(client[0]).is_loopback
-    except ValueError:
-        return False
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return urlsplit("")
+    def _respond_early(self, scope: Scope) -> Response | None:
+        """Return or raise the response that does not need the application, if there is one."""
+        self._access.check(scope)
+        self._refuse_early(scope)
+        root = scope.get("root_path", "")
+        if root and route_path(scope) == "":  # relative links of the page need the slash
+            return RedirectResponse(f"{root}/")
+        return self._access.preflight(scope)
 
 
 class UploadLimit:

@@ -21,7 +21,7 @@ from aanet import outputs
 from aanet.errors import AanetError
 from aanet.inference.save_options import SaveOptions
 from aanet.web.api import Current, refuse_unknown_parameters
-from aanet.web.documentation import file_response, problems
+from aanet.web.documentation import LIVE, file_response, problems
 from aanet.web.errors import refused
 from aanet.web.formats import require_known, require_possible
 from aanet.web.live import LiveSession, Shown
@@ -66,13 +66,27 @@ def session_of(service: Current) -> LiveSession:
 Session = Annotated[LiveSession, Depends(session_of)]
 
 
-@live.get("", summary="The state of the live source", responses=problems(422))
+@live.get(
+    "",
+    operation_id="getLiveStatus",
+    tags=[LIVE],
+    summary="The state of the live source",
+    response_description="The state.",
+    responses=problems(422),
+)
 async def status(session: Session) -> LiveStatus:
     """Frames per second, age of the newest result, recording, and what is wrong at the moment."""
     return _status(session, session.shown)
 
 
-@live.post("", summary="Pause, continue or record", responses=problems(403, 422))
+@live.post(
+    "",
+    operation_id="controlLive",
+    tags=[LIVE],
+    summary="Pause, continue or record",
+    response_description="The new state.",
+    responses=problems(403, 422),
+)
 async def control(
     session: Session,
     paused: Annotated[
@@ -93,6 +107,8 @@ async def control(
 
 @live.get(
     "/result",
+    operation_id="getLiveResult",
+    tags=[LIVE],
     summary="The newest result",
     response_class=Response,
     responses={200: file_response(), **problems(422, 500, 503)},

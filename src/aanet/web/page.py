@@ -14,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 from aanet.web.errors import ServiceError
 
 STATIC = Path(__file__).resolve().parent / "static"
-_PAGE_HEADERS = {"Cache-Control": "no-cache"}  # cached, but revalidated, so that updates show at once
+PAGE_HEADERS = {"Cache-Control": "no-cache"}  # cached, but revalidated, so that updates show at once
 
 # The registry of Windows may map .js to another type, with which browsers refuse to run modules.
 mimetypes.add_type("text/javascript", ".js")
@@ -31,13 +31,13 @@ def add_page(app: FastAPI) -> None:
 @router.get("/")
 async def index() -> Response:
     """Return the page."""
-    return FileResponse(STATIC / "index.html", headers=_PAGE_HEADERS)
+    return FileResponse(STATIC / "index.html", headers=PAGE_HEADERS)
 
 
 @router.get("/favicon.ico")
 async def favicon() -> Response:
     """Return the icon, which browsers request at this path regardless of the page."""
-    return FileResponse(STATIC / "icon.svg", headers=_PAGE_HEADERS)
+    return FileResponse(STATIC / "icon.svg", headers=PAGE_HEADERS)
 
 
 @router.get("/page/colors.json")
@@ -57,7 +57,7 @@ def motorcycle(file: str) -> Response:
     if file not in files:
         raise ServiceError(404, "not_found", "The example has left.png, right.png and calib.json.")
     media_type = "image/png" if file.endswith(".png") else "application/json"
-    return Response(files[file], media_type=media_type, headers=_PAGE_HEADERS)
+    return Response(files[file], media_type=media_type, headers=PAGE_HEADERS)
 
 
 @lru_cache(maxsize=1)

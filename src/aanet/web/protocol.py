@@ -10,6 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from aanet.web.errors import ServiceError, busy
 from aanet.web.limits import SECURITY_HEADERS
+from aanet.web.request_log import log_refusal
 from aanet.web.service import Service
 
 MAX_CONNECTIONS = 256
@@ -76,6 +77,7 @@ class LimitedProtocol(H11Protocol):
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # otherwise a response has begun
             self._service.metrics.count("", error.status)
             response = error.response()
+            log_refusal(error.status, len(response.body))
             headers = [*response.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
             to_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
             for event in (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import logging
 import signal
 import socket
 from collections.abc import Callable
@@ -13,8 +12,8 @@ import uvicorn
 
 from aanet.errors import InputError
 from aanet.web.app import create_app
-from aanet.web.errors import LOG_FORMAT
 from aanet.web.live import LiveSession
+from aanet.web.logs import start_log
 from aanet.web.protocol import LimitedProtocol
 from aanet.web.service import Service
 from aanet.web.settings import Settings
@@ -26,6 +25,7 @@ def run(
     port: int,
     announce: Callable[[str], None],
     open_live: Callable[[], LiveSession] | None = None,
+    log_level: str = "warning",
 ) -> None:
     """Serve until a signal arrives.
 
@@ -35,8 +35,10 @@ def run(
         port: The port; 0 selects a free one.
         announce: Called with the URL once the server accepts requests.
         open_live: Opens a live session, which is shown instead of a form for pairs.
+        log_level: Least severity of this package's messages in the log, such as "info"; requests are
+            logged as info.
     """
-    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    start_log(log_level)
     with contextlib.ExitStack() as held:
         listening = held.enter_context(_listen(host, port))
         live = None if open_live is None else held.enter_context(contextlib.closing(open_live()))
@@ -48,7 +50,7 @@ def run(
             ws="none",
             log_config=None,
             log_level="error",  # strangers must not fill the log with warnings about their requests
-            access_log=False,
+            access_log=False,  # see `request_log`
             server_header=False,
             lifespan="off",
             timeout_graceful_shutdown=int(settings.timeout) + 5,
