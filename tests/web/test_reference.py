@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from aanet.io.disparity import read_disparity
 from aanet.web.app import create_app
 from aanet.web.examples import BASE, LANGUAGES, Call, call_of
+from aanet.web.live import LiveSession
 from aanet.web.openapi import document
 from aanet.web.page import STATIC
 from aanet.web.prose import prose
@@ -120,6 +121,16 @@ def test_the_page_has_everything_and_needs_nothing_from_elsewhere(
         assert link.removeprefix("#") in outline.ids or ask(app, "GET", f"/{link}").status_code == 200, link
     for parameter in next(operations(described))[2]["parameters"]:
         assert f"<code>{parameter['name']}</code>" in response.text
+
+
+def test_a_live_server_has_its_operations_too() -> None:
+    described = document(create_app(IN_PROCESS, live=cast(LiveSession, object())))
+    names = {each["operationId"] for *_, each in operations(described)}
+    assert names == {*NAMES, "getLiveStatus", "controlLive", "getLiveResult"}
+    text = page(described)
+    assert names <= set(Outline(text).ids)
+    assert f"curl -X POST \\\n    &quot;{BASE}/api/v1/live?paused=false&amp;recording=false&quot;" in text
+    assert f"&quot;{BASE}/api/v1/live/result?format=depth.npy&quot;" in text
 
 
 def test_the_index_leads_browsers_to_the_page(app: FastAPI) -> None:
