@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aanet.version import __version__
 
 if TYPE_CHECKING:
+    from aanet.data.motorcycle import sample_pair as sample_pair
     from aanet.errors import AanetError as AanetError
     from aanet.geometry.calibration import load_calibration as load_calibration
     from aanet.geometry.camera import StereoCamera as StereoCamera
@@ -33,6 +34,7 @@ _PUBLIC = {
     "calibrate": ("aanet.rig.calibrate", "calibrate"),
     "load_calibration": ("aanet.geometry.calibration", "load_calibration"),
     "load_network": ("aanet.models.weights.checkpoint", "load"),
+    "sample_pair": ("aanet.data.motorcycle", "sample_pair"),
 }
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "calibrate",
     "load_calibration",
     "load_network",
+    "sample_pair",
 ]
 
 

@@ -37,26 +37,27 @@ def demo(
 
     Example: aanet demo -o out/demo
     """
-    from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
+    from aanet.data.motorcycle import motorcycle, sample_pair
     from aanet.engines.classical import CLASSICAL
     from aanet.io.images import write_image
     from aanet.matcher import StereoMatcher
     from aanet.models.weights.files import bundled_names
 
-    sample = motorcycle()
+    left, right, calibration = sample_pair()
+    truth = motorcycle()
     names = [*CLASSICAL, *reversed(bundled_names())]  # the default last
     results = {}
     with status("Matching") as shown:
         for name in names:
             shown.update(f"Matching with {name}; the first time, a network is converted")
-            results[name] = StereoMatcher(name)(sample.left, sample.right, calibration=MOTORCYCLE_CAMERA)
-    scores = {name: _score(result, sample) for name, result in results.items()}
+            results[name] = StereoMatcher(name)(left, right, calibration=calibration)
+    scores = {name: _score(result, truth) for name, result in results.items()}
     best = names[-1]
     files = [output / "left.png", output / "right.png", output / "calib.json", output / "panel.png"]
-    write_image(files[0], sample.left)
-    write_image(files[1], sample.right)
-    MOTORCYCLE_CAMERA.save(files[2])
-    write_image(files[3], _panel(sample, results, scores))
+    write_image(files[0], left)
+    write_image(files[1], right)
+    calibration.camera.save(files[2])
+    write_image(files[3], _panel(truth, results, scores))
     files += results[best].save(output, "disparity", "color", "depth", "ply", name="motorcycle")
     if as_json:
         typer.echo(json.dumps({"scores": scores, "files": [str(file) for file in files]}, indent=2))

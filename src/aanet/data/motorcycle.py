@@ -6,6 +6,8 @@ import numpy as np
 
 from aanet.data.sample import StereoSample
 from aanet.geometry.camera import StereoCamera
+from aanet.geometry.rectification import Calibration
+from aanet.typing import Image
 
 # The calibration in scikit-image's documentation, for the downsampled images.
 MOTORCYCLE_CAMERA = StereoCamera(
@@ -20,3 +22,16 @@ def motorcycle() -> StereoSample:
     left, right, disparity = stereo_motorcycle()
     valid = np.isfinite(disparity)
     return StereoSample("Motorcycle", left, right, np.where(valid, disparity, 0).astype(np.float32), valid)
+
+
+def sample_pair() -> tuple[Image, Image, Calibration]:
+    """Return a real pair to try things with: left and right image, uint8 RGB [500, 741, 3], and calibration.
+
+    It is the Motorcycle pair of Middlebury 2014, which comes with scikit-image.
+
+    Example:
+        left, right, calibration = aanet.sample_pair()
+        result = aanet.StereoMatcher()(left, right, calibration=calibration)
+    """
+    pair = motorcycle()
+    return pair.left, pair.right, Calibration(MOTORCYCLE_CAMERA)
