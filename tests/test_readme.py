@@ -6,13 +6,14 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from aanet.cli.main import app
-from aanet.data.motorcycle import MOTORCYCLE_CAMERA, motorcycle
 from aanet.io.images import write_image
+from aanet.io.toml import loads
 from aanet.models.weights import files
 from aanet.training import bundled_recipes
 from helpers.scripts import load_script
@@ -38,24 +39,33 @@ def run(arguments: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_commands_and_the_python_lines_work_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_first_lines_and_the_first_command_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pair = motorcycle()  # what `make demo` leaves, which has a test of its own
-    for side, image in (("left", pair.left), ("right", pair.right)):
-        write_image(tmp_path / f"out/demo/{side}.png", image)
-    MOTORCYCLE_CAMERA.save(tmp_path / "out/demo/calib.json")
     (code,) = blocks("python")
-    exec(compile(code, "README.md", "exec"), {})
-    assert "(500, 741)" in capsys.readouterr().out
-    (predict,) = (command for command in commands() if command[0] == "predict" and "--calib" in command)
-    run(predict)
-    by_code, written = (
-        {path.name for path in Path(folder).iterdir()} for folder in ("out/python", "out/mine")
-    )
-    assert written == by_code
-    assert {"left_disparity.png", "left_color.png", "left_points.ply"} <= written
+    variables: dict[str, Any] = {}
+    exec(compile(code, "README.md", "exec"), variables)
+    by_code = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    assert set(by_code) == set(re.findall(r"out/([\w.]+)", code))  # as its last comment says
+
+    for side in ("left", "right"):
+        write_image(f"{side}.png", variables[side])
+    variables["calibration"].camera.save("calib.json")
+    run(next(command for command in commands() if command[0] == "predict"))
+    by_command = {name: Path(f"out/left_{name}").read_bytes() for name in by_code}
+    assert by_command == by_code
+
+
+def test_the_first_screen_has_all_that_a_new_user_needs() -> None:
+    first = README.partition("\n## ")[0]
+    wanted = ["](docs/images/first.jpg)", "pip install aanet", "aanet.sample_pair()", "aanet predict "]
+    places = [first.index(each) for each in [*wanted, "](docs/images/accuracy.png)"]]
+    assert places == sorted(places)
+    assert "pip install torch --index-url https://download.pytorch.org/whl/cpu" in first
+    (code,) = blocks("python")
+    assert len([line for line in code.splitlines() if line and not line.startswith("import")]) == 4
+    assert len(re.findall(r"^- \*\*", first, re.MULTILINE)) == 5
 
 
 def test_every_command_is_one_that_exists() -> None:
@@ -66,6 +76,13 @@ def test_every_command_is_one_that_exists() -> None:
     known |= {group.name for group in app.registered_groups if group.name}
     assert mentioned
     assert mentioned <= known
+
+
+def test_every_extra_is_one_that_exists() -> None:
+    project = loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    mentioned = set(re.findall(r"aanet\[(\w+)\]", README))
+    assert mentioned
+    assert mentioned <= set(project["optional-dependencies"])
 
 
 def test_every_file_it_links_to_exists() -> None:

@@ -197,6 +197,8 @@ class StereoResult:
             what: "left", "disparity", "depth", "confidence" or "occlusion"; by default all that the result
                 has except "occlusion".
         """
+        from aanet.viz.panels import ticks
+
         maps = self._plotted()
         for each in what:
             if each not in maps:
@@ -207,7 +209,11 @@ class StereoResult:
         for axes, (title, values, unit, options) in zip(columns, chosen, strict=True):
             shown = axes.imshow(values, **options)
             if unit is not None:
-                figure.colorbar(shown, ax=axes, label=unit, shrink=0.8)
+                bar = figure.colorbar(shown, ax=axes, label=unit, shrink=0.8)
+                if unit == "meters":  # plain numbers, not powers of ten
+                    values = ticks(*shown.get_clim(), "m", 6)
+                    bar.set_ticks(values, labels=[f"{value:g}" for value in values])
+                    bar.minorticks_off()
             axes.set_title(title)
             axes.set_axis_off()
         return figure
