@@ -38,6 +38,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Card:
         title="Toy",
         build=build_toy,
         summary="added by a test",
+        when="never",
         bytes_per_pixel=HUNGRY,
         correlates=False,
         dynamic_shapes=False,

@@ -79,6 +79,7 @@ def _describe(name: str, size: tuple[int, int]) -> dict[str, Any]:
         "name": name,
         "title": zoo.card(name).title,
         "summary": zoo.card(name).summary,
+        "when": zoo.card(name).when,
         "size_multiple": rule.multiple,
         "minimum_size": rule.minimum,
         "weights": [known for known in files.bundled_names() if known.split(":")[0] == name],
@@ -101,7 +102,7 @@ def _show(row: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(row, indent=2))
         return
-    typer.echo(f"{row['title']} ({row['name']}): {row['summary']}")
+    typer.echo(f"{row['title']} ({row['name']}): {row['summary']}. {row['when']}")
     typer.echo(
         f"{row['parameters'] / 1e6:.2f} M parameters, {row['total_macs'] / 1e9:.1f} G multiply-accumulates, "
         f"{row['conv3d']} 3D and {row['deform_convs']} deformable convolutions."

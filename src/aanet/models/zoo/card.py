@@ -19,6 +19,7 @@ class Card:
         title: The name used in publications.
         build: Builds the network from a maximum disparity, with or without training heads.
         summary: A one-line description.
+        when: In which cases to use it, in a sentence or two.
         bytes_per_pixel: Peak memory of a prediction with 192 disparities, without the correlation, measured
             with OpenVINO; torch needs up to 50 % more. GA-Net was measured with torch.
         correlates: Whether the network correlates whole rows, which takes more memory per pixel the wider the
@@ -34,6 +35,7 @@ class Card:
     title: str
     build: Builder
     summary: str
+    when: str
     bytes_per_pixel: int
     correlates: bool = True
     fixed_range: bool = True

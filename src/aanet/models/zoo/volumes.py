@@ -84,6 +84,8 @@ CARDS: dict[str, Card] = {
         title="StereoNet",
         build=stereonet,
         summary="four 3D convolutions at 1/8 resolution",
+        when="To reproduce table 2, and for a small network whose disparity range can be "
+        "chosen at prediction.",
         bytes_per_pixel=500,
         correlates=False,
         fixed_range=False,
@@ -92,6 +94,7 @@ CARDS: dict[str, Card] = {
         title="GC-Net",
         build=gcnet,
         summary="nineteen 3D convolutions at 1/2 resolution",
+        when="To reproduce table 2. It needs a lot of memory: 17 GB per megapixel.",
         bytes_per_pixel=17000,
         correlates=False,
         fixed_range=False,
@@ -100,6 +103,8 @@ CARDS: dict[str, Card] = {
         title="PSMNet",
         build=psmnet,
         summary="three stacked 3D hourglasses",
+        when="As a strong network with 3D convolutions, to compare with or to train, whose "
+        "disparity range can be chosen at prediction.",
         bytes_per_pixel=4100,
         correlates=False,
         fixed_range=False,
@@ -108,6 +113,8 @@ CARDS: dict[str, Card] = {
         title="GA-Net",
         build=ganet,
         summary="semi-global and local guided aggregation",
+        when="To reproduce table 2: the most accurate and the slowest of the paper's "
+        "networks with 3D convolutions. It runs on torch only.",
         bytes_per_pixel=16000,
         correlates=False,
         fixed_range=False,
