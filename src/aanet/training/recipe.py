@@ -35,8 +35,9 @@ Regression = Literal["soft_argmin", "peak"]
 class TrainedNetworkSpec:
     """The network to train and its initial weights."""
 
-    name: str
-    max_disparity: SearchRange = 192
+    name: str  # one of `aanet models`
+    max_disparity: SearchRange = 192  # disparities are below this number of pixels
+    # As in the paper; the aggregation as the identity; or features pretrained on ImageNet (AANet-Fast).
     initialization: Literal["paper", "matching", "pretrained"] = "paper"
     # Equation 7, or over the highest peak only; default: as in `start_from`, else the network's default.
     regression: Regression | None = None
@@ -47,15 +48,15 @@ class TrainedNetworkSpec:
 class DataSpec:
     """One dataset; the keys from `length` on apply to the synthetic world only."""
 
-    name: str
-    root: str = ""
+    name: str  # a dataset of `aanet data check`, or "synthetic"
+    root: str = ""  # the folder of the dataset
     split: str | None = None  # default: the dataset's first split
     pseudo_labels: bool = False  # whether to read the output of `aanet pseudo-label`
     weight: Amount | None = None  # share in a mixture; without weights the datasets are concatenated
     length: Annotated[int, Range(1, 10_000_000)] = 1_000_000  # scenes in an epoch, whose order is in memory
     size: tuple[Side, Side] | None = None  # height and width of a scene; default: the stage's crop
     textures: str = ""  # a folder of photographs; empty = procedural textures
-    world_seed: Count = 0
+    world_seed: Count = 0  # another seed gives other scenes
     kinds: dict[str, Amount] | None = None  # relative frequency of each kind of scene; default: the world's
 
 
@@ -63,16 +64,16 @@ class DataSpec:
 class AugmentationSpec:
     """Augmentation as in the paper by default; the other options are disabled by default."""
 
-    color: bool = True
-    vertical_flip: Share = 0.5
+    color: bool = True  # whether to change brightness, contrast, gamma, hue and saturation
+    vertical_flip: Share = 0.5  # probability of a pair upside down
     asymmetric_color: Share = 0.0  # probability of different color changes for the two views
     erase: Share = 0.0  # probability of erased patches in the right view
     erase_px: tuple[Side, Side] = (40, 90)  # smallest and largest side
     erase_other: Share = 0.0  # share of patches filled with another region instead of the mean color
-    log2_scale: tuple[Octaves, Octaves] = (0.0, 0.0)  # smallest and largest
-    log2_stretch: Annotated[float, Range(0, 4)] = 0.0
+    log2_scale: tuple[Octaves, Octaves] = (0.0, 0.0)  # smallest and largest zoom; 1 is twice the size
+    log2_stretch: Annotated[float, Range(0, 4)] = 0.0  # maximum of an additional zoom of the width
     vertical_shift: Share = 0.0  # probability of a vertical shift of the right view
-    vertical_shift_px: Amount = 0.5
+    vertical_shift_px: Amount = 0.5  # maximum
     rotation_deg: Annotated[float, Range(0, 45)] = 0.0  # maximum, of the right view, with the vertical shift
 
     def __post_init__(self) -> None:
@@ -89,9 +90,9 @@ class AugmentationSpec:
 class OptimizerSpec:
     """The optimizer; Adam, as in the paper, by default."""
 
-    name: Literal["adam", "adamw", "muon"] = "adam"
-    betas: tuple[Decay, Decay] = (0.9, 0.999)
-    weight_decay: Amount = 1e-4
+    name: Literal["adam", "adamw", "muon"] = "adam"  # Muon orthogonalizes the momentum of every kernel
+    betas: tuple[Decay, Decay] = (0.9, 0.999)  # decay of the averages of gradients and of their squares
+    weight_decay: Amount = 1e-4  # 0 = none
     offset_factor: Amount = 0.1  # of the learning rate, for offset and mask predictors
     backbone_factor: Amount = 1.0  # of the learning rate, for a pretrained backbone
     clip_norm: Amount = 0.0  # maximum gradient norm; 0 = no clipping
@@ -104,25 +105,26 @@ class StageSpec:
     Exactly one of `epochs`, `steps` and `minutes` gives the length; `milestones` are in the same unit.
     """
 
-    crop: tuple[Side, Side]
+    crop: tuple[Side, Side]  # height and width
     batch: Pairs  # pairs per optimizer step, over all processes
-    learning_rate: float
-    name: str = "training"
-    trains: Literal["features", "aggregation", "all"] = "all"
+    learning_rate: float  # the highest one of the schedule
+    name: str = "training"  # in the log, and for `--set stage.NAME.KEY=VALUE`
+    trains: Literal["features", "aggregation", "all"] = "all"  # "aggregation": without the refinement
+    # All predictions (equation 9); the last one only; or each on its own grid, for AANet-Fast.
     loss: Literal["pyramid", "finest", "cells"] = "pyramid"
     matching_weight: Amount = 0.0  # weight of the matching loss of raw features
     matching_until: Share = 1.0  # share of the stage after which the matching loss is dropped
     score_weight: Amount = 0.0  # weight of the cross-entropy of aggregated scores
     accumulate: Pairs = 1  # number of parts that a batch is split into, to save memory
-    schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"
-    milestones: tuple[Amount, ...] = ()
+    schedule: Literal["constant", "milestones", "cosine", "one_cycle"] = "constant"  # of the learning rate
+    milestones: tuple[Amount, ...] = ()  # when the learning rate is multiplied by `factor`
     factor: Amount = 0.5  # of the learning rate at each milestone
-    warmup_steps: Count = 0
-    frozen_batch_norm: bool = False
+    warmup_steps: Count = 0  # during which the learning rate rises from 0
+    frozen_batch_norm: bool = False  # whether to keep the running statistics, for small batches
     keep_pretrained: bool = False  # whether to freeze slow layers of a pretrained backbone
-    epochs: Amount | None = None
-    steps: Count | None = None
-    minutes: Amount | None = None
+    epochs: Amount | None = None  # length of the stage in passes over the data
+    steps: Count | None = None  # length in optimizer steps
+    minutes: Amount | None = None  # length in minutes of training time
     scene_disparity: SearchRange | None = None  # maximum in synthetic scenes; default: the network's
 
     def __post_init__(self) -> None:
@@ -161,7 +163,7 @@ class ValidationSpec:
     """Held-out datasets that are scored periodically."""
 
     data: tuple[DataSpec, ...] = ()
-    every_minutes: Amount = 30.0
+    every_minutes: Amount = 30.0  # between two validations
     limit: Count = 0  # use only the first pairs of each set; 0 = all
 
 
@@ -169,14 +171,14 @@ class ValidationSpec:
 class RunSpec:
     """How the run is executed; only precision and EMA affect the resulting weights."""
 
-    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"  # float32, or autocast to bf16
     ema_decay: Share = 0.0  # exponential moving average of the weights; 0 = off
-    accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # auto: a GPU if there is one
     threads: Processes = 0  # of the training process; 0 = PyTorch's default
-    workers: Processes = 1
-    checkpoint_minutes: Amount = 10.0
-    log_steps: Positive = 50
-    picture_steps: Count = 1000  # 0 = no pictures
+    workers: Processes = 1  # processes that prepare pairs, for each training process
+    checkpoint_minutes: Amount = 10.0  # between two checkpoints
+    log_steps: Positive = 50  # between two lines of the log
+    picture_steps: Count = 1000  # between two pictures for TensorBoard; 0 = no pictures
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ class Recipe:
     data: tuple[DataSpec, ...]
     stage: tuple[StageSpec, ...]
     description: str = field(default="", compare=False)  # one line, for `aanet train --list`
-    seed: Count = 0
+    seed: Count = 0  # of initial weights, order of the pairs and augmentation
     augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
     optimizer: OptimizerSpec = field(default_factory=OptimizerSpec)
     validation: ValidationSpec = field(default_factory=ValidationSpec)
