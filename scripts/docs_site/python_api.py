@@ -1,0 +1,62 @@
+"""The reference of the Python API: directives for mkdocstrings, which reads the docstrings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aanet
+from docs_site.markdown import page
+
+_FOLDER = "reference/python"
+# Modules for those who go further than the public names, by page.
+MODULES = {
+    "evaluation": ["aanet.evaluation.evaluate", "aanet.evaluation.metrics", "aanet.evaluation.predictions"],
+    "datasets": ["aanet.data.datasets", "aanet.data.datasets.base", "aanet.data.sample"],
+    "synthetic": ["aanet.synthetic.world"],
+    "networks": ["aanet.models.network", "aanet.models.zoo.card", "aanet.ops"],
+    "training": ["aanet.training.recipe", "aanet.training.losses"],
+    "files": ["aanet.io.disparity", "aanet.io.depth", "aanet.io.points", "aanet.io.images", "aanet.io.bags"],
+    "cluster": ["aanet.cluster", "aanet.cluster.service"],
+    "errors": ["aanet.errors"],
+}
+_TITLES = {"synthetic": "Synthetic scenes", "networks": "Networks and operators"}
+
+
+def public() -> dict[str, str]:
+    """The public names of the package and where each is defined."""
+    return {name: ".".join(aanet._PUBLIC[name]) for name in aanet.__all__ if name in aanet._PUBLIC}
+
+
+def listing() -> str:
+    """A section for each public name."""
+    blocks = []
+    for name, target in public().items():
+        blocks.append(f"## `aanet.{name}` {{ #aanet-{name.lower().replace('_', '-')} }}")
+        blocks.append(_directive(target, show_root_toc_entry="false"))
+    return "\n\n".join(blocks)
+
+
+def pages() -> dict[str, str]:
+    """The pages of modules by path."""
+    found = {}
+    for key, modules in MODULES.items():
+        blocks = [f"## `{module}`\n\n{_directive(module)}" for module in modules]
+        found[f"{_FOLDER}/{key}.md"] = page(_title(key), *blocks)
+    return found
+
+
+def navigation() -> list[Any]:
+    """The entries of the navigation."""
+    return [f"{_FOLDER}/index.md", *({_title(key): f"{_FOLDER}/{key}.md"} for key in MODULES)]
+
+
+def _title(key: str) -> str:
+    return _TITLES.get(key, key.capitalize())
+
+
+def _directive(target: str, **options: str) -> str:
+    lines = [
+        f"{key}: {value}"
+        for key, value in {"show_root_heading": "false", "heading_level": "3", **options}.items()
+    ]
+    return "\n      ".join([f"::: {target}\n    options:", *lines])
