@@ -32,6 +32,11 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The documentation, into out/site; a broken link or anchor ends it.  `.venv/bin/mkdocs serve` shows it while you write.
+.PHONY: docs
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix src tests scripts *.py
 	$(BIN)/ruff format src tests scripts *.py
