@@ -105,7 +105,7 @@ def record_fields(network: StereoNetwork, left: Image, right: Image) -> Fields:
     """Match a pair of RGB images [H, W, 3] and record where every adaptive layer samples."""
     height, width = left.shape[:2]
     padding = padding_for(height, width, network.sizes)
-    pair = [padding.pad(np.float32(image.transpose(2, 0, 1)[None] / 255)) for image in (left, right)]
+    pair = [padding.pad((image.transpose(2, 0, 1)[None] / 255).astype(np.float32)) for image in (left, right)]
     layers = adaptive_layers(network)
     recorded = _record(network, layers, pair)
     _, rows, columns = recorded[0].x.shape

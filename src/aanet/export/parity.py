@@ -107,4 +107,4 @@ def _motorcycle_pair(size: tuple[int, int]) -> tuple[FloatMap, FloatMap]:
         cv2.resize(as_rgb_float(image), size[::-1], interpolation=cv2.INTER_AREA).transpose(2, 0, 1)[None]
         for image in (sample.left, sample.right)
     )
-    return left, right
+    return np.asarray(left, np.float32), np.asarray(right, np.float32)
