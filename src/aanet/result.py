@@ -211,7 +211,8 @@ class StereoResult:
             if unit is not None:
                 bar = figure.colorbar(shown, ax=axes, label=unit, shrink=0.8)
                 if unit == "meters":  # plain numbers, not powers of ten
-                    values = ticks(*shown.get_clim(), "m", 6)
+                    low, high = shown.get_clim()
+                    values = ticks(low, high, "m", 6)
                     bar.set_ticks(values, labels=[f"{value:g}" for value in values])
                     bar.minorticks_off()
             axes.set_title(title)
