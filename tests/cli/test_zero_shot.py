@@ -72,21 +72,21 @@ def read_pfm(path: Path) -> np.ndarray:
 
 def naive_scenes(folder: Path, threshold: float, visible: bool) -> float:
     """Mean over scenes of the percentage of wrong pixels."""
-    scores = []
+    scores, disparity = [], predicted().astype(float)
     for scene in sorted(folder.iterdir()):
         truth, wrong, counted = read_pfm(scene / "disp0GT.pfm"), 0, 0
         mask = cv2.imread(str(scene / "mask0nocc.png"), cv2.IMREAD_GRAYSCALE)
         for y, x in np.ndindex(truth.shape):
             if np.isfinite(truth[y, x]) and (mask[y, x] == 255 or not visible):
                 counted += 1
-                wrong += abs(float(predicted()[y, x]) - float(truth[y, x])) > threshold
+                wrong += abs(disparity[y, x] - float(truth[y, x])) > threshold
         scores.append(100 * wrong / counted)
     return sum(scores) / len(scores)
 
 
 def naive_d1(folder: Path) -> float:
     """Percentage over the pixels of all images; the truth without occluded pixels where there is no other."""
-    wrong = counted = 0
+    wrong, counted, disparity = 0, 0, predicted().astype(float)
     for left in sorted((folder / "image_2").iterdir()):
         path = folder / "disp_occ_0" / left.name
         stored = cv2.imread(
@@ -95,7 +95,7 @@ def naive_d1(folder: Path) -> float:
         for y, x in np.ndindex(stored.shape):
             if stored[y, x]:
                 truth = stored[y, x] / 256
-                error = abs(float(predicted()[y, x]) - truth)
+                error = abs(disparity[y, x] - truth)
                 counted += 1
                 wrong += error > 3 and error > 0.05 * truth
     return 100 * wrong / counted
