@@ -72,6 +72,19 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
         yield lambda: progress.advance(task)
 
 
+class Percent:
+    """Advances a bar of 100 to a share of the work."""
+
+    def __init__(self, advance: Callable[[], None]) -> None:
+        self.advance, self.done = advance, 0
+
+    def reach(self, share: float) -> None:
+        """Advance the bar to the share, in 0 … 1."""
+        while self.done < int(100 * share):
+            self.advance()
+            self.done += 1
+
+
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
     """Yield the items and show a progress bar on a terminal."""
     with progress_bar(description, total) as advance:

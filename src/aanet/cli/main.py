@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from aanet.cli.adapt import adapt
 from aanet.cli.benchmark import benchmark
 from aanet.cli.calibrate import calibrate, calibrate_board
 from aanet.cli.console import replace_unencodable_characters, sentence
@@ -31,6 +32,7 @@ from aanet.cli.predict import predict
 from aanet.cli.pseudo_label import pseudo_label
 from aanet.cli.serve import serve
 from aanet.cli.study_ablation import ablation
+from aanet.cli.study_pseudo_labels import pseudo_labels
 from aanet.cli.study_sampling import sampling
 from aanet.cli.train import train
 from aanet.errors import AanetError, MissingExtraError
@@ -95,9 +97,9 @@ app = typer.Typer(
 data = typer.Typer(cls=Group, no_args_is_help=True, help="Check, analyze and synthesize datasets.")
 _add(data, None, check, stats, synthesize, preview)
 study = typer.Typer(cls=Group, no_args_is_help=True, help="Repeat studies of the paper on your data.")
-_add(study, None, ablation, sampling)
+_add(study, None, ablation, sampling, pseudo_labels)
 _add(app, MATCHING, demo, predict, live, serve, calibrate, **{"calibrate board": calibrate_board})
-_add(app, TRAINING, train, evaluate, pseudo_label)
+_add(app, TRAINING, train, evaluate, pseudo_label, adapt)
 app.add_typer(data, name="data", rich_help_panel=TRAINING)
 app.add_typer(study, name="study", rich_help_panel=TRAINING)
 _add(app, MODELS, models, benchmark, inspect=inspect_file)
