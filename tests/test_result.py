@@ -133,6 +133,10 @@ def test_a_figure_shows_image_disparity_depth_and_confidence(result):
     np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), result.disparity)
     np.testing.assert_array_equal(figure.axes[2].images[0].get_array(), result.depth())
     assert titles_of(result.plot("depth", "occlusion")) == ["Depth", "Occlusion"]
+    (bar,) = (axes for axes in figure.axes if axes.get_ylabel() == "meters")
+    labels = [label.get_text() for label in bar.get_yticklabels()]
+    assert labels == [f"{float(label):g}" for label in labels]  # plain numbers, not powers of ten
+    assert len(labels) > 1
     result.camera = None
     assert titles_of(result.plot()) == ["Left image", "Disparity (aanet)", "Confidence"]
     with pytest.raises(InputError, match="cannot plot 'depth'; it has left, disparity, conf"):

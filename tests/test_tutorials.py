@@ -93,7 +93,7 @@ def test_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         for server in servers:
             server.stop()
-    assert len(servers) == 3
+    assert len(servers) == 2
     assert len(read_ply(tmp_path / "points.ply")[0]) > 100_000
 
 
