@@ -19,7 +19,7 @@ FAKE_COMMAND = (
     f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); import helpers.fake_matcher; "
     f"helpers.fake_matcher.use(); {COMMAND}"
 )
-_PATIENCE = 120  # seconds until a started server must say where it is
+_PATIENCE = 300  # seconds until a started server must say where it is
 
 
 @dataclass
