@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
@@ -90,10 +89,6 @@ class Proxy:
                 extensions={"sni_hostname": NAME},
                 **options,
             )
-
-    def connect(self) -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", self._port), timeout=60)
-        return self._trust.wrap_socket(plain, server_hostname=NAME)
 
     @property
     def origin(self) -> str:
@@ -190,6 +185,7 @@ def test_the_page_and_its_files_are_under_the_prefix(proxy: Proxy) -> None:
 def test_a_pair_is_matched_with_the_token_and_refused_without(
     proxy: Proxy, whole_pair: dict[str, bytes]
 ) -> None:
+    assert len(whole_pair["left"]) + len(whole_pair["right"]) > 1 << 20  # the limit that nginx has by itself
     matched = proxy.ask(
         "POST",
         "/stereo/api/v1/disparity?format=summary&scale=0.25",
@@ -206,14 +202,3 @@ def test_a_pair_is_matched_with_the_token_and_refused_without(
 def test_other_hosts_do_not_get_through(backend: Server) -> None:
     assert backend.get("/stereo/readyz", headers={"Host": NAME}).status_code == 200
     assert backend.get("/stereo/readyz", headers={"Host": "evil.example"}).status_code == 400
-
-
-def test_an_upload_that_is_too_large_is_refused_by_its_header(proxy: Proxy) -> None:
-    with proxy.connect() as connection:
-        connection.sendall(
-            f"POST /stereo/api/v1/disparity HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 70000000\r\n"
-            f"Content-Type: multipart/form-data; boundary=b\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
-        )
-        with contextlib.suppress(OSError):  # Caddy passes the refusal on when it has read more
-            connection.sendall(bytes(2_000_000))
-        assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
