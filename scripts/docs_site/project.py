@@ -7,7 +7,7 @@ from pathlib import Path
 
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 # Where links to files outside of `docs/` lead on the site.
-_ELSEWHERE = {"README.md": "index.md", **PAGES}
+_ELSEWHERE = {"README.md": "index.md", "README.md#networks": "networks/index.md", **PAGES}
 _LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 # Links to notebooks lead to their pages, apart from those with attributes, which download the file.
@@ -36,8 +36,8 @@ def relink(text: str, prefix: str) -> str:
         path = link.removeprefix(prefix)
         if path in _ELSEWHERE:
             # The sections of the README are not those of the start page.
-            keep = anchor if path != "README.md" else ""
-            return f"{prefix.removeprefix('../')}{_ELSEWHERE[path]}{keep}"
+            page = _ELSEWHERE.get(path + anchor, _ELSEWHERE[path])
+            return prefix.removeprefix("../") + page + (anchor if path in PAGES else "")
         return f"{path.removeprefix('docs/')}{anchor}" if not prefix else match[0]
 
     return _NOTEBOOK.sub(r"\1.md)", _LINK.sub(replace, text))

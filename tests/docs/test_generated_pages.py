@@ -100,6 +100,7 @@ class Toy:
         del self.none
 
 
+@pytest.mark.slow
 def test_every_network_has_a_page_with_its_card(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Complexity(1_230_000, 4_560_000_000, 7_890_000_000, 11, 12, 13)
     monkeypatch.setattr(
