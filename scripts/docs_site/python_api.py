@@ -29,18 +29,22 @@ def public() -> dict[str, str]:
 
 def listing() -> str:
     """A section for each public name."""
-    blocks = []
-    for name, target in public().items():
-        blocks.append(f"## `aanet.{name}` {{ #aanet-{name.lower().replace('_', '-')} }}")
-        blocks.append(_directive(target, show_root_toc_entry="false"))
-    return "\n\n".join(blocks)
+    return "\n\n".join(
+        _directive(
+            target, show_root_heading="true", heading=f"aanet.{name}", toc_label=name, heading_level="2"
+        )
+        for name, target in public().items()
+    )
 
 
 def pages() -> dict[str, str]:
     """The pages of modules by path."""
     found = {}
     for key, modules in MODULES.items():
-        blocks = [f"## `{module}`\n\n{_directive(module)}" for module in modules]
+        blocks = [
+            f"## `{module}`\n\n{_directive(module, show_root_toc_entry='false', heading_level='3')}"
+            for module in modules
+        ]
         found[f"{_FOLDER}/{key}.md"] = page(_title(key), *blocks)
     return found
 
@@ -55,8 +59,5 @@ def _title(key: str) -> str:
 
 
 def _directive(target: str, **options: str) -> str:
-    lines = [
-        f"{key}: {value}"
-        for key, value in {"show_root_heading": "false", "heading_level": "3", **options}.items()
-    ]
-    return "\n      ".join([f"::: {target}\n    options:", *lines])
+    lines = [f"      {key}: {value}" for key, value in options.items()]
+    return "\n".join([f"::: {target}", "    options:", *lines])

@@ -142,7 +142,7 @@ def test_every_operation_parameter_and_object_of_the_http_api_is_listed(hook: Mo
 
 def test_every_public_name_output_dataset_and_submission_is_listed(hook: ModuleType) -> None:
     names = hook.python_api.listing()
-    assert all(f"## `aanet.{name}`" in names for name in aanet.__all__ if not name.startswith("_"))
+    assert all(f"heading: aanet.{name}\n" in names for name in aanet.__all__ if not name.startswith("_"))
     assert "::: aanet.matcher.StereoMatcher" in names
     outputs, datasets = hook.file_formats.outputs(), hook.file_formats.datasets()
     assert all(f"| `{name}` | `{output.types[0].suffix}`" in outputs for name, output in OUTPUTS.items())
