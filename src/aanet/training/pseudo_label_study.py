@@ -1,4 +1,4 @@
-"""The paper's figure 4: fine-tuning on the truth of a laser scanner, with and without pseudo ground truth.
+"""The paper's figure 5: fine-tuning on the truth of a laser scanner, with and without pseudo ground truth.
 
 A scanner measures the lower part of the image up to some distance. What a network predicts in the sky and in
 the upper image is not trained then, unless predictions of another network are used where the scanner saw
