@@ -176,8 +176,7 @@ def write_networks(folder: Path, left: np.ndarray, right: np.ndarray) -> None:
     checkpoint.save(small, folder / "weights.safetensors", {"steps": 100}, hints, torch.float16)
     stored = checkpoint.load(folder / "weights.safetensors")  # as the rounding has left it
     for suffix in FORMATS.values():
-        size = (HEIGHT, WIDTH) if suffix == ".pt2" else None  # it would take half a minute to open otherwise
-        export_network(stored, folder / f"network{suffix}", weights="random", hints=hints, size=size)
+        export_network(stored, folder / f"network{suffix}", weights="random", hints=hints)
     images = [image.transpose(2, 0, 1)[None].astype(np.float32) / 255 for image in (left, right)]
     disparity, confidence = TorchEngine(stored, "cpu")(*images)
     np.savez_compressed(folder / "predicted.npz", disparity=disparity[0], confidence=confidence[0])
