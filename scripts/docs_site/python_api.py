@@ -41,12 +41,16 @@ def pages() -> dict[str, str]:
     """The pages of modules by path."""
     found = {}
     for key, modules in MODULES.items():
-        blocks = [
-            f"## `{module}`\n\n{_directive(module, show_root_toc_entry='false', heading_level='3')}"
-            for module in modules
-        ]
+        blocks = [f"## `{module}`\n\n{_module(module)}" for module in modules]
         found[f"{_FOLDER}/{key}.md"] = page(_title(key), *blocks)
     return found
+
+
+def _module(module: str) -> str:
+    """The directive of a module, without the public names, which have one place."""
+    there = [target.rpartition(".")[2] for target in public().values() if target.rpartition(".")[0] == module]
+    filters = ", ".join(f'"!^{name}"' for name in ("_", *(f"{name}$" for name in there)))
+    return _directive(module, show_root_toc_entry="false", heading_level="3", filters=f"[{filters}]")
 
 
 def navigation() -> list[Any]:

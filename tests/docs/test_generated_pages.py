@@ -144,6 +144,8 @@ def test_every_public_name_output_dataset_and_submission_is_listed(hook: ModuleT
     names = hook.python_api.listing()
     assert all(f"heading: aanet.{name}\n" in names for name in aanet.__all__ if not name.startswith("_"))
     assert "::: aanet.matcher.StereoMatcher" in names
+    errors = hook.python_api.pages()["reference/python/errors.md"]
+    assert 'filters: ["!^_", "!^AanetError$"]' in errors  # documented once, among the public names
     outputs, datasets = hook.file_formats.outputs(), hook.file_formats.datasets()
     assert all(f"| `{name}` | `{output.types[0].suffix}`" in outputs for name, output in OUTPUTS.items())
     for name, dataset in DATASETS.items():
