@@ -134,7 +134,7 @@ def _fields(content: bytes | str, name: str) -> Fields:
 
 def _require_alone(contents: list[bytes | str], name: str, reading: Reading) -> None:
     if reading.unit is not None:
-        raise InputError(f"The unit of length of {name} is fixed by its format; do not give one.")
+        raise InputError(f"{name} has a unit of length that its format fixes; do not give one.")
     if len(contents) > 1:
         raise OptionError(f"{name} describes both cameras", "do not give a second file, {second_file}")
 

@@ -36,7 +36,7 @@ def test_middlebury_is_in_millimeters_and_has_two_principal_points(indent: str) 
 
 @pytest.mark.parametrize("content", [MIDDLEBURY, KITTI], ids=["middlebury", "kitti"])
 def test_the_unit_is_fixed_and_one_file_is_enough(content: str) -> None:
-    with pytest.raises(InputError, match="The unit of length of The calibration is fixed by its format"):
+    with pytest.raises(InputError, match="has a unit of length that its format fixes"):
         parse_calibration(content, unit="mm")
     with pytest.raises(InputError, match="describes both cameras; do not give a second file, right_path="):
         parse_calibration(content, content)
