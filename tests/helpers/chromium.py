@@ -36,8 +36,8 @@ def picture(page: Page, canvas: str) -> np.ndarray:
 
 def until(page: Page, condition: Callable[[], bool]) -> None:
     """Playwright's own waiting evaluates strings inside the page, which its security policy forbids."""
-    for _ in range(200):
+    for _ in range(600):
         if condition():
             return
         page.wait_for_timeout(50)
-    raise AssertionError("it did not happen within ten seconds")
+    raise AssertionError("it did not happen within half a minute")

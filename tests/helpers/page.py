@@ -35,7 +35,7 @@ def match(page: Page, files: dict[str, Path], *parts: str) -> None:
     for part in parts or ("left", "right", "calib"):
         page.set_input_files(f"#{part}", files[part])
     page.click("#go")
-    page.wait_for_selector("#shown:not([hidden])", timeout=30_000)
+    page.wait_for_selector("#shown:not([hidden])", timeout=120_000)
 
 
 def download(page: Page, kind: str, folder: Path) -> Path:

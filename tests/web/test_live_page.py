@@ -74,7 +74,7 @@ def page(browser: Browser, live: Server) -> Iterator[Page]:
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("console", lambda message: complaints.append(message.text) if is_mistake(message) else None)
     opened.goto(f"{live.url}#token=s3cret")
-    opened.wait_for_selector("#shown:not([hidden])", timeout=30_000)
+    opened.wait_for_selector("#shown:not([hidden])", timeout=120_000)
     yield opened
     context.close()
     assert not complaints

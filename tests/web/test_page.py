@@ -191,7 +191,7 @@ def test_a_calibration_in_two_files_and_another_unit(
     until(page, lambda: "“Unit of length” in the calibration options" in page.inner_text("#error"))
     page.select_option("#unit", "mm")
     page.click("#go")
-    page.wait_for_selector("#shown:not([hidden])", timeout=30_000)
+    page.wait_for_selector("#shown:not([hidden])", timeout=120_000)
     assert "baseline 11.0 cm" in page.inner_text("#facts")
     page.click("#forget-calib")
     assert page.input_value("#unit") == ""
@@ -228,7 +228,7 @@ def test_everything_has_a_name_and_the_keyboard_is_enough(page: Page) -> None:
     page.select_option("#scale", "0.25")
     page.focus("#go")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#shown:not([hidden])", timeout=30_000)
+    page.wait_for_selector("#shown:not([hidden])", timeout=120_000)
     assert page.evaluate("document.activeElement.id") == "result"
 
 
@@ -258,7 +258,7 @@ def test_a_network_is_compared_with_sgbm(
         match(page, files)
         assert page.is_disabled("[value=check]")
         page.select_option("#against", "sgbm")
-        page.wait_for_selector("#over:not([hidden])", timeout=30_000)
+        page.wait_for_selector("#over:not([hidden])", timeout=120_000)
         page.focus("#stage")
         page.keyboard.press("ArrowLeft")
         x, y = 99, 60

@@ -59,7 +59,7 @@ def test_without_a_calibration_the_page_says_what_is_missing(page: Page, files: 
     chooser.value.set_files(files["calib"])
     until(page, lambda: page.evaluate("document.activeElement.id") == "go")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#uncalibrated", state="hidden", timeout=30_000)
+    page.wait_for_selector("#uncalibrated", state="hidden", timeout=120_000)
     assert all(each.is_enabled() for each in metric.all())
 
 
@@ -72,7 +72,7 @@ def test_a_swapped_pair_is_swapped_and_matched_again(
     wrong = picture(page, "under")
     page.set_input_files("#left", files["left"])  # what was matched is swapped, not what was chosen since
     page.click("#swap-again")
-    page.wait_for_selector("#warnings", state="hidden", timeout=30_000)
+    page.wait_for_selector("#warnings", state="hidden", timeout=120_000)
     names = [page.get_attribute(f".drop[data-part={side}] img", "alt") for side in ("left", "right")]
     assert names == ["Preview of im0.png", "Preview of im1.png"]
     page.focus("#stage")
