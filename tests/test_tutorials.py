@@ -44,7 +44,6 @@ def test_own_camera(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_train_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("aanet.training.bundled_recipes")
     smaller = {
         "steps=20": "steps=2",
         "step 20": "step 2",
