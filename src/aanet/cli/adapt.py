@@ -271,12 +271,12 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
     scores = report["scores"]
     table = new_table([f"on {report['held_out_pairs']} pairs that were left out"], ["before", "after"])
     rows = {
-        "left and right agree": ("agreement", lambda value: f"{100 * value:.2f} %"),
-        "photometric error": ("photometric", lambda value: f"{value:.4f}"),
-        "EPE on the procedural world": ("procedural_epe", lambda value: f"{value:.2f} px"),
+        "agreement": ("left and right agree", 100, "{:.2f} %"),
+        "photometric": ("photometric error", 1, "{:.4f}"),
+        "procedural_epe": ("EPE on the procedural world", 1, "{:.2f} px"),
     }
-    for title, (key, shown) in rows.items():
-        table.add_row(title, shown(scores[key]["before"]), shown(scores[key]["after"]))
+    for key, (title, factor, form) in rows.items():
+        table.add_row(title, *(form.format(factor * scores[key][when]) for when in ("before", "after")))
     Console().print(table)
     if report["kept"]:
         print(f"\nThe adapted weights are better. Wrote {report['weights']}; use it with --model.")

@@ -63,9 +63,9 @@ def photometric_error(left: Image, right: Image, disparity: FloatMap) -> FloatMa
     height, width = disparity.shape
     columns = np.arange(width, dtype=np.float32) - disparity
     rows = np.repeat(np.arange(height, dtype=np.float32)[:, None], width, axis=1)
-    a = left.astype(np.float32) / 255
-    b = cv2.remap(right, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    b = b.astype(np.float32) / 255
+    warped = cv2.remap(right, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    a: FloatMap = np.asarray(left, np.float32) / np.float32(255)
+    b: FloatMap = np.asarray(warped, np.float32) / np.float32(255)
     difference = np.abs(a - b)
     error = SSIM_WEIGHT * (1 - _ssim(a, b)) / 2 + (1 - SSIM_WEIGHT) * difference
     return np.asarray(error.mean(axis=2), np.float32)

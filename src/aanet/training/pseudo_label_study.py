@@ -74,9 +74,10 @@ class LabelQuality:
 def scanner_points(disparity: FloatMap) -> Mask:
     """The pixels that a laser scanner would measure."""
     height, width = disparity.shape
-    seen = np.zeros((height, width), bool)
-    seen[int(TOP_SHARE * height) :: LINE_STEP, ::POINT_STEP] = True
-    return seen & (disparity >= FARTHEST * width)
+    on_lines: Mask = np.zeros((height, width), bool)
+    on_lines[int(TOP_SHARE * height) :: LINE_STEP, ::POINT_STEP] = True
+    seen: Mask = on_lines & (disparity >= FARTHEST * width)
+    return seen
 
 
 def streets(size: StudySize, test: bool = False) -> SyntheticWorld:
