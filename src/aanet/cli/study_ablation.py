@@ -67,8 +67,9 @@ def ablation(
 
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as `aanet train` does
 
-    from aanet.data.datasets import open_dataset
+    from aanet.data.datasets import dataset_class, open_dataset
     from aanet.evaluation.ablation import report
+    from aanet.evaluation.protocols import protocol_of
     from aanet.evaluation.report import spread
     from aanet.io.atomic import atomic_path
     from aanet.training.recipe import load_recipe
@@ -79,7 +80,9 @@ def ablation(
         name, equals, root = text.partition("=")
         if not equals:
             raise InputError(f"--data must have the form DATASET=FOLDER; got {text!r}.")
-        opened = open_dataset(name, Path(root))
+        splits = dataset_class(name).CARD.splits
+        # Nothing is trained on datasets here, so that all of their pairs are held out.
+        opened = open_dataset(name, Path(root), "all" if "all" in splits else protocol_of(name).split)
         sources[f"{name} {opened.split}"] = (opened, limit)
     weights = _train(loaded, output)
     matchers = {name: _matcher(path) for name, path in weights.items()}
