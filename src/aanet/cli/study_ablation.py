@@ -55,10 +55,10 @@ def ablation(
     """Train AANet and its versions without ISA, without CSA and without both, and compare them.
 
     The four networks of the paper's table 1 aggregate the same frozen features of the same procedural pairs
-    in the same order, without the refinement. They are scored on procedural scenes that were held out, and on
-    datasets, at edges and in textureless areas separately. The folder receives the weights, ablation.md,
-    ablation.json and a picture of a typical pair of each set. An interrupted study is continued by the same
-    command.
+    in the same order, without the refinement. They are scored on procedural scenes that were held out, on the
+    Motorcycle pair and on datasets, at edges and in textureless areas separately. The folder receives the
+    weights, ablation.md, ablation.json and a picture of a typical pair of each set. An interrupted study is
+    continued by the same command.
 
     Example: aanet study ablation --data kitti2015=data/kitti2015 --set data.0.textures=photos
     """
@@ -68,14 +68,18 @@ def ablation(
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as `aanet train` does
 
     from aanet.data.datasets import dataset_class, open_dataset
-    from aanet.evaluation.ablation import report
+    from aanet.data.motorcycle import motorcycle
+    from aanet.evaluation.ablation import Samples, report
     from aanet.evaluation.protocols import protocol_of
     from aanet.evaluation.report import spread
     from aanet.io.atomic import atomic_path
     from aanet.training.recipe import load_recipe
 
     loaded = load_recipe(recipe, overrides)
-    sources: dict[str, tuple[PairSource, int]] = {"held-out scenes": (_held_out(loaded, scenes), scenes)}
+    sources: dict[str, tuple[PairSource, int]] = {
+        "held-out scenes": (_held_out(loaded, scenes), scenes),
+        "Motorcycle": (Samples("middlebury", [motorcycle()]), 1),
+    }
     for text in data or []:
         name, equals, root = text.partition("=")
         if not equals:

@@ -25,7 +25,7 @@ COLUMNS = {
     "bad1": "> 1 px",
     "d1": "D1",
     "edges": "EPE at edges",
-    "textureless": "EPE textureless",
+    "textureless": "EPE no texture",
 }
 
 
@@ -83,14 +83,14 @@ def score_set(
     """Score every network on the given pairs of a set, which are read once."""
     chosen = list(indices)
     samples = [source[index] for index in chosen]
-    kept = _Samples(source.name, samples)
+    kept = Samples(source.name, samples)
     evaluations = {network: evaluate(matcher, kept, model=network) for network, matcher in matchers.items()}
     densities = [sample.valid.mean() for sample in samples if sample.valid is not None]
     return AblationSet(name, evaluations, chosen, bool(densities) and min(densities) > SPARSE)
 
 
 @dataclass
-class _Samples:
+class Samples:
     """Samples in memory, as a source of pairs."""
 
     name: str
