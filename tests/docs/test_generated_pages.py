@@ -39,7 +39,9 @@ def test_every_command_has_a_page_with_every_option_and_argument(hook: ModuleTyp
             text = pages[f"reference/commands/{full.replace(' ', '-')}.md"]
             for parameter in command.params:
                 spellings = (
-                    parameter.opts if parameter.param_type_name == "option" else [parameter.name.upper()]
+                    parameter.opts
+                    if parameter.param_type_name == "option"
+                    else [parameter.metavar or parameter.name.upper()]
                 )
                 assert all(f"`{spelling}`" in text for spelling in spellings), (full, spellings)
                 first = " ".join((parameter.help or "").split())[:25]

@@ -89,7 +89,7 @@ def test_scores_of_other_weights_are_called_so(tmp_path: Path, monkeypatch: pyte
 
 def test_the_card_of_weights_says_where_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = dict.fromkeys(("parameters", "total_macs", "conv3d", "deform_convs"), 0)
-    described = {"name": "aanet", "title": "AANet", "summary": "", "weights": ["aanet"], **counts}
+    described = {"name": "aanet", "title": "AANet", "summary": "", "when": "", "weights": ["aanet"], **counts}
     # Counting the operations of a network is not what is tested here, and takes seconds.
     monkeypatch.setattr("aanet.cli.models._describe", lambda *_: dict(described))
     shown = CliRunner().invoke(app, ["models", "aanet"], env={"COLUMNS": "80"}).stdout
