@@ -273,7 +273,7 @@ def test_warnings_are_told_and_strict_refuses(tmp_path):
         (["l.png", "r.png", "--calib", "small.json"], "for images of 8×8 pixels; these have 128×64"),
         (
             ["l.png", "r.png", "--calib", "small.json", "--unit", "mm"],
-            "small.json is fixed by its format",
+            "small.json has a unit of length that its format fixes",
         ),
         (["l.png", "r.png", "--calib", "large.json"], "and not cropped, give --resized."),
         (
