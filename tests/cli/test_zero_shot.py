@@ -283,5 +283,5 @@ def test_a_folder_without_benchmarks_says_what_is_expected(
         assert problem in printed.err
         assert expected in printed.err
     (tmp_path / "eth3d/two_view_training").mkdir(parents=True)
-    with pytest.raises(AanetError, match="The split 'train' of eth3d .* is empty"):
+    with pytest.raises(AanetError, match=r"The split 'train' of eth3d .* is empty"):
         invoke(tmp_path)
