@@ -60,6 +60,8 @@ def main() -> None:
     what = options.pop("--config", "aanet.cluster.service:app")
     words = [f"{name[2:].replace('-', '_')}={value}" for name, value in options.items()]
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # On busy cores a process takes longer to start than the five seconds after which Ray kills its proxy.
+    os.environ["RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S"] = "60"
     import ray
     from ray import serve
     from ray.serve.scripts import cli
