@@ -18,7 +18,11 @@ from aanet.errors import AanetError, ReadError
 from aanet.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene
 from aanet.synthetic.camera_effects import MIDDLE_GRAY, CameraEffects, draw_cameras, expose
 from aanet.synthetic.library import Cache, TextureLibrary, flat
+from aanet.synthetic.materials import Materials
 from aanet.synthetic.photo import segment
+from aanet.synthetic.placement import Material, Viewpoint
+from aanet.synthetic.props import Props
+from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.textures import GENERATORS
 from aanet.synthetic.world import SCENE_KINDS
 
@@ -243,6 +247,43 @@ def test_some_pairs_are_taken_in_the_dark_and_noisy_and_some_are_overexposed() -
     assert all(0.6 < np.mean(right.gain) / np.mean(left.gain) < 1.7 for left, right in pairs)
 
 
+def test_half_of_the_corridors_are_dark_though_their_lamps_saturate() -> None:
+    world = SyntheticWorld((64, 96), 32, seed=5, length=60, kinds={"corridor": 1.0})
+    lefts = [world[index].left for index in range(60)]
+    dark = [left for left in lefts if np.median(left) < 25]
+    assert 15 <= len(dark) <= 45
+    assert 5 <= sum(int(left.max()) > 200 for left in dark) < len(dark)
+
+
+def test_what_is_in_full_sun_saturates_the_camera() -> None:
+    materials = Materials(SyntheticWorld(SIZE, 64).library, np.random.default_rng(0))
+    roads = np.array([max(materials.pick("road").color) for _ in range(400)])
+    assert 0.05 < (roads > 1.4).mean() < 0.15
+    assert roads.max() < 4.0
+    assert max(max(materials.pick("leaf").color) for _ in range(400)) < 1.5
+
+
+@pytest.mark.parametrize("at", [(-1.5, 0.0, 4.0), (0.2, 0.0, 5.0), (2.0, 1.8, 3.0)])
+def test_the_faces_of_a_tapered_box_hide_its_others(at: tuple[float, float, float]) -> None:
+    view = Viewpoint(300.0, 96.0, 48.0, SIZE, 1.0, np.eye(3))
+    rng = np.random.default_rng(0)
+    builder = SceneBuilder(view, rng, "street", np.array([0.0, -1.0, 0.0]), 0.5)
+    props = Props(builder, Materials(SyntheticWorld(SIZE, 64).library, rng))
+    size, top = (1.0, 0.8, 1.4), (0.5, 0.7)
+    faces = props.box(at, size, 0.4, Material(flat((1, 1, 1))), top=top)
+    assert 1 <= len(faces) <= 3
+    center = view.to_camera(np.array([(at[0], at[1] + 0.4, at[2])]))[0]
+    for face in faces:
+        corners = face.contours[0]
+        normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
+        assert normal @ (corners[3] - corners[0]) == pytest.approx(0.0, abs=1e-9)  # flat
+        # The camera, at the origin, is on the other side of the face than the center of the box.
+        assert (normal @ -corners[0]) * (normal @ (center - corners[0])) < 0
+        inside = props.decal(face, [np.array([[0.5, 0.5], [0.1, 0.9]])], face.material).contours[0]
+        np.testing.assert_allclose(inside[0], corners.mean(axis=0))
+        assert normal @ (inside[1] - corners[0]) == pytest.approx(0.0, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -296,5 +337,5 @@ def test_cars_mirror_what_seems_to_lie_behind_their_paint() -> None:
     for surface in mirrors:
         x0, y0, x1, y1 = surface.left_box
         x, y = np.array([x0, x1, x0, x1], np.float32), np.array([y0, y0, y1, y1], np.float32)
-        assert 0.15 <= surface.reflection.strength <= 0.6
+        assert 0.15 <= surface.reflection.strength <= 0.95
         assert surface.reflection.disparity <= max(surface.plane.disparity(x, y).max(), 0.0)

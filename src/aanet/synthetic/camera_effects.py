@@ -13,6 +13,7 @@ NOISE_LENGTH = 1 << 21
 MIDDLE_GRAY = 112.0
 DARKEST_USUAL = 0.9  # exposure factor; below, a scene is dark
 DARK, OVEREXPOSED = 0.12, 0.08  # shares of pairs
+DARKEST, LEAST_DARK = 0.025, 0.5  # exposure factors of dark pairs
 DEMOSAICED = 0.5  # share of pairs whose noise was interpolated from a Bayer pattern
 # Noise of red, green and blue after that, relative to the sensor's: half of its pixels are green.
 DEMOSAICED_NOISE = (1.15, 0.7, 1.15)
@@ -34,13 +35,16 @@ class CameraEffects:
     demosaiced: bool = False
 
 
-def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEffects, CameraEffects]:
+def draw_cameras(
+    rng: np.random.Generator, brightness: float, dark: float = DARK
+) -> tuple[CameraEffects, CameraEffects]:
     """Draw the left camera, and a right camera that differs slightly, sometimes strongly, from it.
 
-    `brightness` is the mean of the scene, which auto-exposure moves toward middle gray.
+    `brightness` is the mean of the scene, which auto-exposure moves toward middle gray, and `dark` the
+    probability that there is too little light for that.
     """
     metered = np.clip(MIDDLE_GRAY / max(brightness, 1.0), 0.75, 2.2)
-    light, amplifier_noise = _draw_light(rng)
+    light, amplifier_noise = _draw_light(rng, dark)
     exposure = metered * light * np.exp(rng.normal(0.0, 0.2))
     cast = np.exp(rng.normal(0.0, 0.05 if light > DARKEST_USUAL else 0.3, 3))  # lamps are not white
     gain = exposure * cast
@@ -68,15 +72,15 @@ def draw_cameras(rng: np.random.Generator, brightness: float) -> tuple[CameraEff
     return left, right
 
 
-def _draw_light(rng: np.random.Generator) -> tuple[float, float]:
+def _draw_light(rng: np.random.Generator, dark: float) -> tuple[float, float]:
     """Draw an exposure error (as in a tunnel or at white walls) and noise of the amplifier in gray levels.
 
     In dark scenes a camera amplifies the signal, and with it the noise.
     """
     chance, position = rng.random(), rng.random()
-    if chance < DARK:
-        return float(0.04 ** (1.0 - position) * 0.5**position), float(rng.uniform(0.5, 5.0))
-    return (1.5 + 1.5 * position, 0.0) if chance < DARK + OVEREXPOSED else (1.0, 0.0)
+    if chance < dark:
+        return float(DARKEST ** (1.0 - position) * LEAST_DARK**position), float(rng.uniform(0.5, 5.0))
+    return (1.5 + 1.5 * position, 0.0) if chance < dark + OVEREXPOSED else (1.0, 0.0)
 
 
 def expose(image: FloatMap, camera: CameraEffects, noise: FloatMap, rng: np.random.Generator) -> Image:

@@ -57,7 +57,11 @@ ROLES: dict[str, dict[str, float]] = {
 }
 WITHOUT_PHOTOGRAPHS = ("dead_leaves", "clouds", "print")
 GLOSS = {"floor": 0.15, "table": 0.25, "object": 0.15, "bodywork": 0.6, "furniture": 0.15, "paper": 0.1}
-MIRRORS = {"floor": 0.05, "table": 0.08, "object": 0.05, "bodywork": 0.6, "furniture": 0.05, "glass": 0.7}
+MIRRORS = {"floor": 0.05, "table": 0.08, "object": 0.05, "bodywork": 0.6, "furniture": 0.05, "glass": 0.85}
+# In full sun, so bright that the camera saturates: the share, and the range of how much brighter.
+SUNLIT = {"road": 0.1, "verge": 0.15, "facade": 0.12, "bodywork": 0.12, "wall": 0.04}
+SUNLIGHT = (1.5, 3.0)
+REFLECTED = {"glass": (0.25, 0.95)}  # range of the share of a reflection in the color of a mirroring surface
 SURROUNDINGS = {"photo": 3.0, "facade": 2.0, "sky": 2.0, "clouds": 1.0}
 
 
@@ -80,6 +84,8 @@ class Materials:
         rng, weights = self.rng, ROLES[role]
         name = _draw(weights, rng.random())
         tone = rng.uniform(0.65, 1.15)
+        if rng.random() < SUNLIT.get(role, 0.0):
+            tone *= rng.uniform(*SUNLIGHT)
         tint = tone * (1.0 + rng.normal(0.0, 0.05, 3))
         gloss = rng.uniform(0.1, 0.5) if rng.random() < GLOSS.get(role, 0.0) else 0.0
         density = float(np.exp(rng.uniform(np.log(0.75), np.log(1.7))))
@@ -96,7 +102,8 @@ class Materials:
     def _mirror(self, role: str) -> tuple[Texture, float] | None:
         if self.rng.random() >= MIRRORS.get(role, 0.0):
             return None
-        return self.texture(_draw(SURROUNDINGS, self.rng.random())), float(self.rng.uniform(0.15, 0.6))
+        share = self.rng.uniform(*REFLECTED.get(role, (0.15, 0.6)))
+        return self.texture(_draw(SURROUNDINGS, self.rng.random())), float(share)
 
     def texture(self, name: str) -> Texture:
         """Return a tile by its generator's name, or one of the scene's photographs for "photo"."""
@@ -110,6 +117,11 @@ class Materials:
         """Draw a flat color, for thin bars or road markings."""
         r, g, b = (float(c) for c in hue_color(self.rng, saturation, low, high))
         return Material(flat((r, g, b)))
+
+    def lamp(self) -> Material:
+        """Draw a light source, many times as bright as what it lights."""
+        power = float(np.exp(self.rng.uniform(np.log(2.0), np.log(60.0))))
+        return Material(flat((1.0, 0.95, 0.85)), color=(power, power, power))
 
     def leaf_green(self) -> Material:
         """Draw the material of leaves and stems."""

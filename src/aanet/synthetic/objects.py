@@ -185,14 +185,14 @@ def car(props: Props, at: At, scale: float) -> list[Facet]:
 
 
 def turned_car(props: Props, at: At, scale: float, yaw: float) -> list[Facet]:
-    """Body, cabin, dark windows and wheels."""
+    """Body, cabin with slanted windows, and wheels."""
     rng = props.rng
     long, high, wide = scale * rng.uniform(3.6, 4.8), scale * rng.uniform(0.6, 0.8), scale * 1.75
     paint, glass = props.materials.pick("bodywork"), props.materials.glass()
     body = props.box((at[0], at[1] + 0.25 * scale, at[2]), (long, high, wide), yaw, paint)
-    cabin = props.box(
-        (at[0], at[1] + 0.25 * scale + high, at[2]), (long * 0.6, 0.6 * scale, wide * 0.9), yaw, paint
-    )
+    roof = (at[0], at[1] + 0.25 * scale + high, at[2])
+    size = (long * rng.uniform(0.55, 0.75), scale * rng.uniform(0.5, 0.7), wide * 0.9)
+    cabin = props.box(roof, size, yaw, paint, top=(rng.uniform(0.5, 1.0), rng.uniform(0.75, 1.0)))
     near = -0.5 * wide if np.cos(yaw + props.facing(at[0], at[2])) > 0 else 0.5 * wide
     wheels = [shapes.ellipse(0.32 * scale, 0.32 * scale, u * long, 0.32 * scale) for u in (-0.32, 0.32)]
     spot = (at[0] - near * 1.02 * np.sin(yaw), at[1], at[2] + near * 1.02 * np.cos(yaw))
@@ -253,6 +253,20 @@ def pole(props: Props, at: At, scale: float) -> list[Facet]:
             )
         )
     return things
+
+
+def posts(props: Props, at: At, scale: float) -> list[Facet]:
+    """A row of thin posts along the street or across it."""
+    rng = props.rng
+    high, thick = scale * rng.uniform(0.7, 1.6), scale * rng.uniform(0.04, 0.12)
+    post, material = [shapes.rectangle(thick, high, 0, high / 2)], props.materials.paint(0.05, 0.95, 0.5)
+    step = scale * rng.uniform(0.8, 2.5) * np.array([rng.normal(0.0, 0.4), 1.0])
+    if rng.random() < 0.4:
+        step = step[::-1]
+    return [
+        props.standing(post, (at[0] + k * step[0], at[1], at[2] + k * step[1]), material)
+        for k in range(int(rng.integers(2, 7)))
+    ]
 
 
 def fence(props: Props, at: At, scale: float) -> list[Facet]:

@@ -17,7 +17,7 @@ from aanet.synthetic.surfaces import Dome, Folds, Plane, Relief
 
 SLOPE = 0.6  # disparity per pixel that a relief may reach
 _CORNERS = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)], np.float64)
-_OUTWARDS = np.array([[4, 0], [0, 4], [1, 0], [0, 1], [0, 2], [2, 0]])  # start and end corner of each normal
+# Corners of each face; in camera coordinates, with y down, its first edge × its last one points outward.
 _FACES = np.array([[0, 1, 3, 2], [5, 4, 6, 7], [4, 0, 2, 6], [1, 5, 7, 3], [2, 3, 7, 6], [4, 5, 1, 0]])
 
 
@@ -130,17 +130,21 @@ class Props:
         yaw: float,
         material: Material,
         front: Material | None = None,
+        top: tuple[float, float] = (1.0, 1.0),
     ) -> list[Facet]:
-        """The faces of a box that the camera sees; `at`: center of the base, `size`: width, height, depth."""
+        """The faces of a box that the camera sees; `at`: center of the base, `size`: width, height, depth.
+
+        `top`: width and depth of the top relative to those of the base.
+        """
         local = (_CORNERS - (0.5, 0.0, 0.5)) * size
+        local[_CORNERS[:, 1] == 1] *= (top[0], 1.0, top[1])
         cos, sin = math.cos(yaw), math.sin(yaw)
         turned = np.stack(
             [local[:, 0] * cos - local[:, 2] * sin, local[:, 1], local[:, 0] * sin + local[:, 2] * cos], 1
         )
         camera = self.builder.view.to_camera(turned + at)
-        # The normal of each face is an edge of the box; the face is visible if it points toward the camera.
-        outwards = camera[_OUTWARDS[:, 1]] - camera[_OUTWARDS[:, 0]]
-        seen = (outwards * camera[_FACES[:, 0]]).sum(axis=1) < 0
+        corner, right, up = (camera[_FACES[:, k]] for k in (0, 1, 3))
+        seen = (np.cross(right - corner, up - corner) * corner).sum(axis=1) < 0
         group = self.builder.new_group()
         faces = []
         for number in np.flatnonzero(seen).tolist():
@@ -168,7 +172,10 @@ class Props:
             self.builder.background[floor].append(shadow)
 
     def decal(self, facet: Facet, parts: list[Contour], material: Material) -> Facet:
-        """Shapes on a four-cornered facet, in coordinates 0..1 along its first two edges."""
-        origin, right, up = facet.contours[0][0], facet.contours[0][1], facet.contours[0][3]
-        points = [origin + c[:, :1] * (right - origin) + c[:, 1:] * (up - origin) for c in parts]
+        """Shapes on a four-cornered facet, in coordinates 0..1 along its first edge and its last one."""
+        low, low_end, high_end, high = facet.contours[0]
+        points = [
+            (1 - v) * ((1 - u) * low + u * low_end) + v * ((1 - u) * high + u * high_end)
+            for u, v in ((c[:, :1], c[:, 1:]) for c in parts)
+        ]
         return replace(facet, contours=points, material=material, decal=True, relief=None)

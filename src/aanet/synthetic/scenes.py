@@ -22,7 +22,8 @@ INDOORS: tuple[ObjectMaker, ...] = (
 )
 OUTDOORS: tuple[ObjectMaker, ...] = (
     *(objects.car, objects.car, objects.car, objects.pole, objects.pole, objects.tree, objects.tree),
-    *(objects.fence, objects.hedge, objects.person, objects.bicycle, objects.crate),
+    *(objects.fence, objects.hedge, objects.person, objects.bicycle, objects.crate, objects.posts),
+    objects.posts,
 )
 ON_A_TABLE: tuple[ObjectMaker, ...] = (
     *(objects.crate, objects.crate, objects.stack, objects.ball, objects.ball, objects.pillar),
@@ -210,7 +211,8 @@ def corridor(rng: np.random.Generator, library: TextureLibrary, size: tuple[int,
     ground = [(left, 0.0, -5.0), (right, 0.0, -5.0), (right, 0.0, end), (left, 0.0, end)]
     builder.background.append([props.sheet(ground, pick("road")), *_road(props, min(-left, right))])
     roof = [(left, high, -5.0), (left, high, end), (right, high, end), (right, high, -5.0)]
-    builder.background.append([props.sheet(roof, pick("wall"))])
+    ceiling = props.sheet(roof, pick("wall"))
+    builder.background.append([ceiling, *_lamps(props, ceiling, end + 5.0)])
     wall = pick("wall")
     for x in (left, right):
         corners = [(x, 0.0, -5.0), (x, 0.0, end), (x, high, end), (x, high, -5.0)]
@@ -218,6 +220,19 @@ def corridor(rng: np.random.Generator, library: TextureLibrary, size: tuple[int,
         builder.background.append([side])
     _scatter(props, OUTDOORS, int(rng.integers(0, 5)), 6.0, min(0.9 * end, 45.0))
     return builder.build(near)
+
+
+def _lamps(props: Props, ceiling: Facet, length: float) -> list[Facet]:
+    """Rows of lamps along the ceiling of a corridor; its first edge runs along it."""
+    rng = props.rng
+    step, long, wide = rng.uniform(3.0, 12.0), rng.uniform(0.3, 2.0), rng.uniform(0.02, 0.08)
+    rows = ((), (0.5,), (rng.uniform(0.1, 0.9),), (0.25, 0.75))[int(rng.integers(4))]
+    lamps = [
+        shapes.rectangle(long / length, wide, z / length, across)
+        for across in rows
+        for z in np.arange(rng.uniform(5.0, 5.0 + step), length - long, step)
+    ]
+    return [props.decal(ceiling, lamps, props.materials.lamp())] if lamps else []
 
 
 def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int], near: float) -> Scene:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aanet.data.sample import StereoSample
 from aanet.errors import InputError
-from aanet.synthetic.camera_effects import NOISE_LENGTH, draw_cameras, expose
+from aanet.synthetic.camera_effects import DARK, NOISE_LENGTH, draw_cameras, expose
 from aanet.synthetic.heap import keep_freed_memory
 from aanet.synthetic.library import Cache, TextureLibrary
 from aanet.synthetic.photo import photo_scene
@@ -37,6 +37,8 @@ KIND_WEIGHTS: dict[str, float] = {
     "flying": 0.8,
     "photo": 2.7,
 }
+DARK_KINDS = {"corridor": 0.5}  # the share of dark pairs, where it is not the usual one: tunnels
+WHITE = 255.0
 SMALLEST_SIDE = 32
 MAX_DISPARITY_RANGE = (8, 1024)
 
@@ -93,7 +95,8 @@ class SyntheticWorld:
         rng = self._generator(0, index)
         scene = self._scene(rng)
         clean = render_scene(scene)
-        left, right = draw_cameras(rng, float(clean.left[::4, ::4].mean()))
+        brightness = float(np.minimum(clean.left[::4, ::4], WHITE).mean())
+        left, right = draw_cameras(rng, brightness, DARK_KINDS.get(scene.kind, DARK))
         noise = self._noise.get("normals", self._make_noise)
         return StereoSample(
             name=f"{self.name}/{self.seed}/{index:06d}-{scene.kind}",
