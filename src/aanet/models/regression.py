@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from aanet.ops.precision import at_least_float32
 
 SHARPENING = 5.0  # factor of the scores when the highest peak is located
+NEARLY_ZERO = 1e-30  # a weight without influence; on a CPU the logarithm of zero takes 60 times as long
 
 
 def soft_argmin(scores: Tensor) -> Tensor:
@@ -40,7 +41,8 @@ def peak_argmin(scores: Tensor, radius: int = 2) -> Tensor:
     """
     scores = at_least_float32(scores)
     peak = soft_argmin(SHARPENING * scores.detach())
-    return soft_argmin(scores + _window_around(scores, peak, radius).log())
+    window = _window_around(scores, peak, radius).clamp(min=NEARLY_ZERO)
+    return soft_argmin(scores + window.log())
 
 
 def expected_candidate(probability: Tensor) -> Tensor:
