@@ -120,7 +120,7 @@ class Materials:
 
     def lamp(self) -> Material:
         """Draw a light source, many times as bright as what it lights."""
-        power = float(np.exp(self.rng.uniform(np.log(2.0), np.log(60.0))))
+        power = float(np.exp(self.rng.uniform(np.log(10.0), np.log(400.0))))
         return Material(flat((1.0, 0.95, 0.85)), color=(power, power, power))
 
     def leaf_green(self) -> Material:
