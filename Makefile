@@ -3,16 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast fuzz attack check format clean dist test-wheel lint-workflows
+.PHONY: demo test test-all test-fast fuzz attack check format clean dist test-wheel lint-workflows
 
 demo: $(VENV)/.installed
 	$(BIN)/aanet demo -o out/demo
 
 test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not extended"
+
+# With those that need minutes: several hosts, Ray Serve, every network in every format.
+test-all: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not extended"
 
 # Hostile requests against a server on this machine.
 CASES ?= 2500

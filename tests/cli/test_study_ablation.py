@@ -54,6 +54,7 @@ def on_torch(path: Path) -> Matcher:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_the_study_writes_tables_weights_and_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

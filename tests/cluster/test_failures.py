@@ -76,6 +76,7 @@ main()
 """
 
 
+@pytest.mark.extended
 def test_a_run_goes_on_after_its_driver_was_killed(tmp_path: Path, cluster: Any) -> None:
     table, out = put_pairs(tmp_path, 100, 120, 400), tmp_path / "out"
     words = ["predict", str(table), "-o", str(out), *SGBM, "--ray", cluster.address]
@@ -98,6 +99,7 @@ def test_a_run_goes_on_after_its_driver_was_killed(tmp_path: Path, cluster: Any)
     assert files(out) == files(tmp_path / "one")
 
 
+@pytest.mark.extended
 def test_a_full_disk_ends_the_run_and_resume_goes_on(tmp_path: Path, cluster: Any) -> None:
     disk = SmallDisk(tmp_path / "disk", 800)
     try:

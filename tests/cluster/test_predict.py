@@ -57,6 +57,7 @@ def test_the_outputs_are_those_of_one_machine(tmp_path: Path, address: str) -> N
     assert not list((tmp_path / "b/manifest").glob("plan*"))
 
 
+@pytest.mark.extended
 def test_a_url_a_folder_and_parquet_give_the_same(tmp_path: Path, address: str) -> None:
     """local:// goes through fsspec like any URL."""
     import pyarrow as pa
@@ -129,6 +130,7 @@ def test_a_dataset_in_and_a_dataset_out(tmp_path: Path, address: str) -> None:
         ray.shutdown()
 
 
+@pytest.mark.extended
 def test_synthetic_pairs_are_those_of_one_machine(tmp_path: Path, address: str) -> None:
     size = ("-n", 5, "--height", 32, "--width", 48, "--max-disparity", 16)
     run("data", "synthesize", "-o", tmp_path / "one", "-j", 1, *size)
@@ -142,6 +144,7 @@ def test_synthetic_pairs_are_those_of_one_machine(tmp_path: Path, address: str) 
     assert files(tmp_path / "many") == files(tmp_path / "url") == whole
 
 
+@pytest.mark.extended
 def test_an_evaluation_has_the_same_tables(tmp_path: Path, address: str) -> None:
     run("data", "synthesize", "-n", 6, "--height", 48, "--width", 96, "--max-disparity", 16, "-o", tmp_path)
     words = ("evaluate", "sceneflow", tmp_path, "--split", "train", "--model", "sgbm", "--max-disparity", 16)
@@ -159,6 +162,7 @@ def test_an_evaluation_has_the_same_tables(tmp_path: Path, address: str) -> None
     assert len(pictures[0]) == 4
 
 
+@pytest.mark.extended
 def test_the_benchmark_measures_and_computes(address: str) -> None:
     words = ("benchmark", "sgbm", "--ray", address, "--height", 96, "--width", 160, "--rounds", 1)
     facts = json.loads(run(*words, "--json").stdout)

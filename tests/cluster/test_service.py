@@ -85,6 +85,7 @@ def test_the_bytes_are_those_of_aanet_serve(server: Server, local: Server) -> No
         assert server.get(path).content == local.get(path).content
 
 
+@pytest.mark.extended
 def test_a_replica_that_is_killed_under_load_is_not_noticed(server: Server) -> None:
     expected = server.match(PAIR, format="disparity.npy").content
     before, killed = answered(server, 200), replicas(server)[0]
@@ -100,6 +101,7 @@ def test_a_replica_that_is_killed_under_load_is_not_noticed(server: Server) -> N
     assert killed.pid not in [each.pid for each in replicas(server)]
 
 
+@pytest.mark.extended
 def test_a_pair_on_a_replica_that_dies_is_matched_by_another(server: Server) -> None:
     expected = server.match(whole(), **SLOW).content
     with ThreadPoolExecutor(2) as clients:
@@ -151,6 +153,7 @@ def connection(server: Server) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=20)
 
 
+@pytest.mark.extended
 def test_a_front_that_dies_comes_back(server: Server) -> None:
     (front,) = processes(server, "front")
     front.kill()
@@ -181,6 +184,7 @@ applications:
 """
 
 
+@pytest.mark.extended
 def test_replicas_are_added_under_load(tmp_path: Path) -> None:
     require_ray()
     (tmp_path / "serve.yaml").write_text(CONFIGURATION)

@@ -67,7 +67,13 @@ def test_networks_that_openvino_cannot_run_go_to_torch(name):
 
 # Between them, and AANet above, they have every part that any network has.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["aanet_plus", "gcnet_aa", "ganet_aa", "stereonet", "gcnet", "psmnet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.extended) for name in ("aanet_plus", "gcnet_aa", "ganet_aa")),
+        *("stereonet", "gcnet", "psmnet"),
+    ],
+)
 def test_every_other_kind_of_network_is_the_same_on_openvino(name):
     network = build_small(name, 32 if name in ("gcnet", "gcnet_aa", "psmnet") else 24)
     reference, openvino = TorchEngine(network, "cpu"), OpenVINOEngine.from_network(network)

@@ -57,7 +57,10 @@ def noise(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("deform", ["native", "decomposed"])
-@pytest.mark.parametrize(("name", "size"), [("aanet", (48, 72)), ("aanet_plus", (96, 96))])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("aanet", (48, 72)), pytest.param("aanet_plus", (96, 96), marks=pytest.mark.extended)],
+)
 def test_adaptive_networks_agree_in_both_deform_modes(
     name: str, size: tuple[int, int], deform: str, tmp_path: Path
 ) -> None:
@@ -75,7 +78,12 @@ def test_adaptive_networks_agree_in_both_deform_modes(
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("stereonet", (48, 64)), ("gcnet", (64, 64)), ("psmnet", (64, 64)), ("ganet", (48, 48))],
+    [
+        ("stereonet", (48, 64)),
+        ("gcnet", (64, 64)),
+        pytest.param("psmnet", (64, 64), marks=pytest.mark.extended),
+        pytest.param("ganet", (48, 48), marks=pytest.mark.extended),
+    ],
 )
 def test_3d_networks_agree_and_need_plain_operators_only(
     name: str, size: tuple[int, int], tmp_path: Path
@@ -89,7 +97,7 @@ def test_3d_networks_agree_and_need_plain_operators_only(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+@pytest.mark.parametrize("suffix", [pytest.param(".onnx", marks=pytest.mark.extended), ".xml"])
 def test_the_fast_network_takes_any_size_and_batch_in_every_format(suffix: str, tmp_path: Path) -> None:
     network = build_small("aanet_fast", randomize=True)
     path = tmp_path / f"fast{suffix}"

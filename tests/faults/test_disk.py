@@ -161,6 +161,7 @@ COMMAND = [sys.executable, "-m", "aanet"]
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_training_goes_on_when_a_full_disk_has_space_again(tmp_path: Path, disk: SmallDisk) -> None:
     """In a process of its own: TensorBoard writes from a thread, whose errors it prints."""
     start = tmp_path / "start"

@@ -86,6 +86,7 @@ def test_predict_resumes_to_the_same_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_synthesized_pairs_are_complete_or_not_found(tmp_path: Path) -> None:
     result = interrupted("synthesis", tmp_path, every=6)
     assert_whole(result)
@@ -100,6 +101,7 @@ def test_converted_weights_are_the_older_or_the_new_ones(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_an_exported_network_can_be_opened_after_any_interruption(tmp_path: Path) -> None:
     result = interrupted("exported_network", tmp_path, every=3)
     found = [run["went_on"]["returned"] for run in result["runs"]]
@@ -110,6 +112,7 @@ def test_an_exported_network_can_be_opened_after_any_interruption(tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     result = interrupted("training", tmp_path, every=9)
     weights = [name for name in result["whole"] if name.endswith(".safetensors") and "/step-" not in name]

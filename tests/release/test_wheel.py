@@ -134,7 +134,13 @@ def test_what_is_not_declared_is_not_there(bare: Environment) -> None:
 
 
 @needs_links
-@pytest.mark.parametrize("extra", BY_EXTRA)
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param(extra, marks=[] if extra in ("web", "pretrained") else pytest.mark.extended)
+        for extra in BY_EXTRA
+    ],
+)
 def test_an_extra_brings_what_its_command_needs(
     extra: str, distributions: tuple[Path, Path], tmp_path: Path
 ) -> None:

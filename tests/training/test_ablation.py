@@ -108,6 +108,7 @@ def test_networks_start_with_the_same_error_because_their_aggregation_is_the_ide
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_a_study_that_was_killed_continues_with_the_same_result(
     recipe: Recipe, complete: tuple[Path, Errors], tmp_path: Path
 ) -> None:

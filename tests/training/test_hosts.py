@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from aanet.training.checkpoint import checkpoints
 from helpers.network_hosts import INTERFACE, NetworkHost, two_network_hosts
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 STEPS = 40
 STAGE = f"""
 [[stage]]

@@ -49,7 +49,7 @@ def train(processes: int, recipe: Path, folder: Path, stop: int, output: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
+@pytest.mark.parametrize(("before", "after"), [(2, 1), pytest.param(1, 2, marks=pytest.mark.extended)])
 def test_pairs_go_on_where_the_other_processes_stopped(
     before: int, after: int, make_recipe: Callable[..., Recipe], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from helpers.small_networks import ADAPTIVE, build_small
 Texture = Callable[[np.random.Generator, int, int], Image]
 
 NEAR, FAR = 8, 3  # disparities of a box and of the wall behind it
+LONG_TO_TRAIN = ("ganet", "gcnet", "psmnet", "psmnet_aa")
 LEARNED_PX = 0.75  # a constant guess is off by 1.0 px, the raw features of some networks by 0.9
 
 
@@ -51,7 +52,13 @@ def build(name: str) -> tuple[StereoNetwork, tuple[int, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(zoo.NETWORKS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.extended if name in LONG_TO_TRAIN else [])
+        for name in sorted(zoo.NETWORKS)
+    ],
+)
 def test_a_network_overfits_one_pair(name: str, texture: Texture) -> None:
     torch.manual_seed(0)
     network, size = build(name)

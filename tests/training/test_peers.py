@@ -27,6 +27,7 @@ learning_rate = 1e-3
 OTHER_VERSION = (
     "import aanet.version; aanet.version.__version__ = '0.0.1'; from aanet.cli.main import main; main()"
 )
+EXTENDED = pytest.mark.extended
 AANET = [sys.executable, "-m", "aanet"]
 
 
@@ -70,10 +71,15 @@ def run_both(*commands: list[str]) -> list[tuple[int, str]]:
     ("options", "program", "sentence"),
     [
         (["--set", "seed=1"], AANET, "must have the same recipe and --set options"),
-        (["--auto-resume"], AANET, "must have the same options"),
-        (["--output", "{elsewhere}"], AANET, "{elsewhere} is not shared"),
+        pytest.param(["--auto-resume"], AANET, "must have the same options", marks=EXTENDED),
+        pytest.param(["--output", "{elsewhere}"], AANET, "{elsewhere} is not shared", marks=EXTENDED),
         (["--set", "run.wokers=1"], AANET, "did you mean 'workers'"),
-        ([], [sys.executable, "-c", OTHER_VERSION], "must have the same version of aanet"),
+        pytest.param(
+            [],
+            [sys.executable, "-c", OTHER_VERSION],
+            "must have the same version of aanet",
+            marks=EXTENDED,
+        ),
     ],
     ids=["recipes", "options", "folders", "mistake", "versions"],
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from aanet.result import StereoResult
 
-KINDS = ["aanet serve", pytest.param("Ray Serve", marks=pytest.mark.slow)]
+KINDS = ["aanet serve", pytest.param("Ray Serve", marks=[pytest.mark.slow, pytest.mark.extended])]
 
 
 def command_of(kind: str) -> str:

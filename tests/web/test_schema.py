@@ -56,6 +56,7 @@ def test_the_document_is_kept(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_the_document_is_kept_with_a_token(start: Callable[..., Server], tmp_path: Path) -> None:
     """What is allowed works with the token; the same requests without it, or with another, are refused."""
     server = start("--model", "sgbm", "--token", TOKEN)
@@ -64,6 +65,7 @@ def test_the_document_is_kept_with_a_token(start: Callable[..., Server], tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_the_document_is_kept_without_the_token(start: Callable[..., Server], tmp_path: Path) -> None:
     run_schemathesis(start("--model", "sgbm", "--token", TOKEN), tmp_path, "--max-examples=5")
 
