@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from aanet.training.muon import Muon, orthogonalize
+from aanet.training.muon import Muon, orthogonalize, orthogonalize_in_bf16
 from aanet.training.optimizer import make_optimizer, set_learning_rate
 from aanet.training.recipe import OptimizerSpec
 
@@ -23,6 +23,27 @@ def test_directions_are_kept_and_become_equally_large(shape: tuple[int, int]) ->
     assert after.diagonal().min() > 0.5
     assert after.diagonal().max() < 1.3
     assert (after - torch.diag(after.diagonal())).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("shape", [(16, 144), (64, 9), (32, 32)])
+def test_in_bf16_the_result_is_nearly_the_same(shape: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    matrices = torch.randn(3, *shape) @ torch.diag(torch.logspace(0, -1.5, shape[1]))
+    rounded, exact = orthogonalize_in_bf16(matrices), orthogonalize(matrices)
+    assert rounded.dtype == torch.float32
+    assert float((rounded - exact).norm() / exact.norm()) < 0.05
+    assert orthogonalize_in_bf16(torch.zeros(2, 4, 9)).abs().max() == 0
+
+
+def test_bf16_is_for_kernels_only() -> None:
+    kernel, bias = nn.Parameter(torch.zeros(8, 4, 3, 3)), nn.Parameter(torch.zeros(8))
+    optimizer = make_optimizer(OptimizerSpec(name="muon"), [("kernel", kernel), ("bias", bias)], bf16=True)
+    set_learning_rate(optimizer, 0.01)
+    kernel.grad, bias.grad = torch.ones_like(kernel), torch.ones_like(bias)
+    optimizer.step()
+    assert kernel.dtype == bias.dtype == torch.float32
+    torch.testing.assert_close(bias.detach(), torch.full((8,), -0.01))
+    assert float(kernel.detach().abs().min()) > 0
 
 
 def test_a_zero_gradient_changes_nothing() -> None:

@@ -31,8 +31,10 @@ class Muon(torch.optim.Optimizer):
         groups: list[dict[str, Any]],
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
+        bf16: bool = False,
     ) -> None:
         super().__init__(groups, {"lr": lr, "betas": betas})
+        self.orthogonalize = orthogonalize_in_bf16 if bf16 else orthogonalize
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # no closure, no loss
@@ -53,7 +55,7 @@ class Muon(torch.optim.Optimizer):
         for shape, parameters in by_shape.items():  # batched products are faster
             matrices = torch.stack([self._momentum(p).flatten(1) for p in parameters])
             scale = ADAM_STEP * max(matrices.shape[1:]) ** 0.5
-            for parameter, update in zip(parameters, orthogonalize(matrices), strict=True):
+            for parameter, update in zip(parameters, self.orthogonalize(matrices), strict=True):
                 parameter.mul_(1 - group["lr"] * group["weight_decay"])
                 parameter.sub_(update.view(shape), alpha=group["lr"] * scale)
 
@@ -109,4 +111,22 @@ def orthogonalize(matrices: Tensor) -> Tensor:
         product = factor @ product
         square = factor @ square @ factor
     x = product @ x
+    return x.mT if tall else x
+
+
+def orthogonalize_in_bf16(matrices: Tensor) -> Tensor:
+    """`orthogonalize` in half the time on a processor with bf16 instructions.
+
+    X is multiplied in every iteration: rounded to bf16, a product of the small matrices alone would lose the
+    directions of small singular values.
+    """
+    a, b, c = COEFFICIENTS
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    x = matrices.mT if tall else matrices
+    x = (x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)).bfloat16()
+    for _ in range(ITERATIONS):
+        square = x @ x.mT
+        factor = torch.baddbmm(square, square, square, beta=b, alpha=c)
+        x = torch.baddbmm(x, factor, x, beta=a)
+    x = x.to(matrices.dtype)
     return x.mT if tall else x

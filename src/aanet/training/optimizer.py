@@ -16,9 +16,14 @@ BACKBONE = ".backbone."  # in the name of every parameter of a pretrained backbo
 
 
 def make_optimizer(
-    spec: OptimizerSpec, named_parameters: Iterable[tuple[str, nn.Parameter]]
+    spec: OptimizerSpec,
+    named_parameters: Iterable[tuple[str, nn.Parameter]],
+    bf16: bool = False,
 ) -> torch.optim.Optimizer:
-    """Make an optimizer; `factor` of each parameter group multiplies the stage's learning rate."""
+    """Make an optimizer; `factor` of each parameter group multiplies the stage's learning rate.
+
+    `bf16` is for Muon's matrix products; weights stay in float32.
+    """
     trained = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
     temperatures = [p for name, p in trained if name.endswith("log_temperature")]
     offsets = [p for name, p in trained if OFFSET in name]
@@ -37,10 +42,11 @@ def make_optimizer(
     for group in groups:
         group.setdefault("weight_decay", spec.weight_decay)
         group.setdefault("orthogonal", False)
-    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "muon": Muon}
-    optimizer: torch.optim.Optimizer = kinds[spec.name](
-        [group for group in groups if group["params"]], betas=spec.betas
-    )
+    groups = [group for group in groups if group["params"]]
+    if spec.name == "muon":
+        return Muon(groups, betas=spec.betas, bf16=bf16)
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    optimizer: torch.optim.Optimizer = kinds[spec.name](groups, betas=spec.betas)
     return optimizer
 
 

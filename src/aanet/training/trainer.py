@@ -245,7 +245,8 @@ class Trainer:
             batches.PairStream(len(source), seed, share),
             self.recipe.run.workers,
         )
-        optimizer = make_optimizer(self.recipe.optimizer, module.named_parameters())
+        bf16 = self.recipe.run.precision == "bf16-mixed"
+        optimizer = make_optimizer(self.recipe.optimizer, module.named_parameters(), bf16)
         stepper = Stepper(self.fabric, module, optimizer, iter(loader), stage, self.recipe)
         if self.optimizer_state is not None:
             stepper.optimizer.load_state_dict(self.optimizer_state)
