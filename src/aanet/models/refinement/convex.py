@@ -12,9 +12,11 @@ from aanet.models.features.fast import FastMaps
 from aanet.models.layers import biased_conv, conv_norm, relu, zeroed
 from aanet.models.regression import probability_around
 from aanet.ops import warp_by_disparity
+from aanet.ops.precision import without_autocast
 
 RADIUS = 2  # candidates on either side of the disparity whose probabilities are inputs
 NEIGHBORS = 9  # coarse pixels of the 3×3 window from which a full-resolution pixel is interpolated
+SMALLEST = -60.0  # smallest logarithm of a weight beside the largest one
 DISPARITY_SCALE = 1 / 16  # scales disparities to the magnitude of the other inputs
 
 
@@ -92,9 +94,18 @@ def convex_upsample(disparity: Tensor, logits: Tensor, factor: int) -> Tensor:
     """
     batch, channels, rows, columns = logits.shape
     pixels = channels // NEIGHBORS  # n²
-    weights = torch.softmax(logits.float().view(batch, NEIGHBORS, pixels, rows, columns), dim=1)
-    padded = F.pad(disparity.unsqueeze(1) * factor, (1, 1, 1, 1), mode="replicate")
-    around = F.unfold(padded, 3).view(batch, NEIGHBORS, *disparity.shape[1:])
-    around = F.interpolate(around, (rows, columns), mode="nearest")  # [B, 9, h·factor/n, w·factor/n]
-    mixed = (weights * around.unsqueeze(2)).sum(dim=1)  # [B, n², h·factor/n, w·factor/n]
-    return F.pixel_shuffle(mixed, math.isqrt(pixels)).squeeze(1)
+    logits = logits.float()
+    largest = logits.detach().amax(dim=1, keepdim=True)
+    powers = (logits - largest).clamp(min=SMALLEST).exp()  # [B, 9·n², h·factor/n, w·factor/n]
+    coarse = disparity.unsqueeze(1) * factor
+    around = F.unfold(F.pad(coarse, (1, 1, 1, 1), mode="replicate"), 3)
+    # Relative to the center, so that bf16 does not round whole disparities.
+    around = around.view(batch, NEIGHBORS, *disparity.shape[1:]) - coarse
+    around = F.interpolate(around.repeat_interleave(pixels, dim=1), (rows, columns), mode="nearest")
+    # Sums over the neighbors as 1×1 convolutions keep channels last. For a softmax over another shape,
+    # OpenVINO moves all weights in memory, which takes a fourteenth of a prediction.
+    over_neighbors = torch.eye(pixels, device=logits.device).repeat(1, NEIGHBORS)[:, :, None, None]
+    with without_autocast(logits):
+        mixed = F.conv2d(powers * around, over_neighbors) / F.conv2d(powers, over_neighbors)  # [B, n², …]
+    larger = F.pixel_shuffle(mixed, math.isqrt(pixels))  # [B, 1, h·factor, w·factor]
+    return (larger + F.interpolate(coarse, larger.shape[2:], mode="nearest")).squeeze(1)
