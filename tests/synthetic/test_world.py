@@ -15,12 +15,12 @@ import pytest
 
 from aanet.data.sample import StereoSample
 from aanet.errors import AanetError, ReadError
-from aanet.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene
+from aanet.synthetic import KIND_WEIGHTS, SyntheticWorld, prepare_worker, render_scene, scenes
 from aanet.synthetic.camera_effects import MIDDLE_GRAY, CameraEffects, draw_cameras, expose
 from aanet.synthetic.library import Cache, TextureLibrary, flat
 from aanet.synthetic.materials import Materials
 from aanet.synthetic.photo import segment
-from aanet.synthetic.placement import Material, Viewpoint
+from aanet.synthetic.placement import Facet, Material, Viewpoint
 from aanet.synthetic.props import Props
 from aanet.synthetic.scene_builder import SceneBuilder
 from aanet.synthetic.textures import GENERATORS
@@ -133,6 +133,33 @@ def test_disparities_cover_the_range_with_the_bias_of_real_data(many: list[tuple
 
 def test_the_mixture_shows_every_kind(many: list[tuple[str, np.ndarray]]) -> None:
     assert {kind for kind, _ in many} == set(SCENE_KINDS) == set(KIND_WEIGHTS)
+
+
+@pytest.mark.parametrize("kind", ["room", "street", "corridor", "table_top"])
+def test_shapes_float_in_half_of_the_scenes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[float] = []
+
+    def counted(props: Props, at: tuple[float, float, float], distance: float) -> Facet:
+        calls.append(distance)
+        return flyer(props, at, distance)
+
+    flyer = scenes._flyer
+    monkeypatch.setattr(scenes, "_flyer", counted)
+    world, counts = SyntheticWorld(SIZE, 64, seed=2, kinds={kind: 1.0}), []
+    for index in range(24):
+        calls.clear()
+        world.scene(index)
+        counts.append(len(calls))
+    assert 6 <= counts.count(0) <= 18
+    assert 6 <= max(counts) <= scenes.MOST_FLOATING
+
+
+def test_a_point_at_a_pixel_is_projected_there() -> None:
+    turn = cv2.Rodrigues(np.array([0.2, -0.3, 0.05]))[0]
+    view = Viewpoint(90.0, 61.0, 30.0, SIZE, 1.5, turn)
+    point = view.point_at(20.0, 50.0, 3.0)
+    assert point[2] == 3.0
+    np.testing.assert_allclose(view.project(view.to_camera(np.array([point]))), [[20.0, 50.0]])
 
 
 @pytest.mark.parametrize("name", GENERATORS)

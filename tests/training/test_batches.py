@@ -21,9 +21,10 @@ from aanet.training.batches import (
     collate,
     make_augmentation,
     open_mixture,
+    open_stages,
     pairs_per_process,
 )
-from aanet.training.recipe import AugmentationSpec, DataSpec, StageSpec
+from aanet.training.recipe import AugmentationSpec, DataSpec, Recipe, StageSpec, TrainedNetworkSpec
 
 
 class Squares:
@@ -167,6 +168,21 @@ def test_weights_are_for_all_datasets_or_none() -> None:
     specs = [DataSpec("synthetic", weight=1.0), DataSpec("synthetic")]
     with pytest.raises(InputError, match=r"all \[\[data\]\] entries of a recipe must have a weight, or none"):
         open_mixture(specs, (48, 96), 24)
+
+
+def test_scenes_have_the_size_of_the_data_or_of_the_stage_or_of_the_crop() -> None:
+    crop, scene, data = (32, 64), (48, 96), (64, 128)
+    stages = (
+        StageSpec(crop, 1, 1e-3, steps=1, scene_size=scene),
+        StageSpec(crop, 1, 1e-3, steps=1),
+    )
+
+    def sizes(spec: DataSpec) -> list[tuple[int, int]]:
+        recipe = Recipe(TrainedNetworkSpec("aanet_fast"), (spec,), stages)
+        return [mixed[0].left.shape[:2] for mixed in open_stages(recipe)]
+
+    assert sizes(DataSpec("synthetic")) == [scene, crop]
+    assert sizes(DataSpec("synthetic", size=data)) == [data, data]
 
 
 BROKEN_WORLD = """

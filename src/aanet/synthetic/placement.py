@@ -48,8 +48,13 @@ class Viewpoint:
 
     def world_at(self, x: float, distance: float) -> float:
         """Return the world x at which a point at eye level and `distance` appears in pixel column `x`."""
-        ray = self.rotation.T @ np.array([(x - self.cx) / self.focal, 0.0, 1.0])
-        return float(ray[0] / max(ray[2], 0.2) * distance)
+        return self.point_at(x, self.cy, distance)[0]
+
+    def point_at(self, x: float, y: float, distance: float) -> Vector:
+        """Return the world point at `distance` that appears at pixel (x, y)."""
+        ray = self.rotation.T @ np.array([(x - self.cx) / self.focal, (y - self.cy) / self.focal, 1.0])
+        across, down = (ray[:2] / max(ray[2], 0.2) * distance).tolist()
+        return across, self.height - down, distance
 
 
 @dataclass(frozen=True)

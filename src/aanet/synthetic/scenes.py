@@ -25,6 +25,8 @@ OUTDOORS: tuple[ObjectMaker, ...] = (
     *(objects.fence, objects.hedge, objects.person, objects.bicycle, objects.crate, objects.posts),
     objects.posts,
 )
+GROUNDED = 0.5  # share of scenes without floating shapes
+MOST_FLOATING = 10
 ON_A_TABLE: tuple[ObjectMaker, ...] = (
     *(objects.crate, objects.crate, objects.stack, objects.ball, objects.ball, objects.pillar),
     *(objects.pillar, objects.plant, objects.sticks, objects.rack, objects.sheet_of_paper),
@@ -81,6 +83,17 @@ def _scatter(
             _stand(props, thing, at, scale)
 
 
+def _float(props: Props, near: float, far: float) -> None:
+    """In half of the scenes, add floating shapes: edges and occlusions that no arrangement on a floor has."""
+    rng, view = props.rng, props.builder.view
+    if rng.random() < GROUNDED:
+        return
+    for _ in range(int(rng.integers(1, MOST_FLOATING + 1))):
+        distance = near * (far / near) ** rng.random()
+        x, y = rng.uniform((0.0, 0.0), view.size[::-1])
+        props.add([_flyer(props, view.point_at(x, y, distance), distance)])
+
+
 def _stand(props: Props, thing: list[Facet], at: objects.At, scale: float = 1.0) -> None:
     """Put an object on the floor, with its shadow."""
     x, _, distance = at
@@ -115,6 +128,7 @@ def room(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, int
         side = props.sheet(corners, wall if rng.random() < 0.7 else pick("wall"), group)
         builder.background.append([side, *_pictures(props, side)])
     _scatter(props, INDOORS, int(rng.integers(4, 8)), 1.5, depth * 0.95)
+    _float(props, 1.5, depth * 0.95)
     return builder.build(near)
 
 
@@ -160,6 +174,7 @@ def street(rng: np.random.Generator, library: TextureLibrary, size: tuple[int, i
             cable = [shapes.wire(40.0, rng.uniform(0.3, 1.5), rng.uniform(0.02, 0.06))]
             at = (0.0, rng.uniform(4, 7), rng.uniform(8, 30))
             props.add([props.standing(cable, at, props.materials.paint(0.02, 0.2), None, rng.normal(0, 0.3))])
+    _float(props, 6.0, 45.0)
     return builder.build(near)
 
 
@@ -219,6 +234,7 @@ def corridor(rng: np.random.Generator, library: TextureLibrary, size: tuple[int,
         side = props.sheet(corners, wall if rng.random() < 0.7 else pick("facade"))
         builder.background.append([side])
     _scatter(props, OUTDOORS, int(rng.integers(0, 5)), 6.0, min(0.9 * end, 45.0))
+    _float(props, 6.0, min(0.9 * end, 45.0))
     return builder.build(near)
 
 
@@ -252,6 +268,7 @@ def table_top(rng: np.random.Generator, library: TextureLibrary, size: tuple[int
     hung = [] if cloth else _pictures(props, back)[1:]
     builder.background.append([Facet(back.contours, back.material, relief=relief), *hung])
     _scatter(props, ON_A_TABLE, int(rng.integers(6, 12)), far * 0.55, far * 0.97, 0.3 * far)
+    _float(props, far * 0.55, far * 0.97)
     return builder.build(near)
 
 

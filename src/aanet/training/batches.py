@@ -80,7 +80,8 @@ def open_stages(recipe: Recipe) -> list[Mixed]:
     """Open the data of every stage; a first pair that cannot be trained on is an error."""
     opened = []
     for stage in recipe.stage:
-        mixed = open_mixture(recipe.data, stage.crop, stage.scene_disparity or recipe.network.max_disparity)
+        max_disparity = stage.scene_disparity or recipe.network.max_disparity
+        mixed = open_mixture(recipe.data, stage.scene_size or stage.crop, max_disparity)
         for source in mixed.datasets:
             if isinstance(source, SyntheticWorld):
                 transforms.require_size(source.name, source.size, stage.crop)

@@ -54,7 +54,7 @@ class DataSpec:
     pseudo_labels: bool = False  # whether to read the output of `aanet pseudo-label`
     weight: Amount | None = None  # share in a mixture; without weights the datasets are concatenated
     length: Annotated[int, Range(1, 10_000_000)] = 1_000_000  # scenes in an epoch, whose order is in memory
-    size: tuple[Side, Side] | None = None  # height and width of a scene; default: the stage's crop
+    size: tuple[Side, Side] | None = None  # height and width of a scene; default: as the stage says
     textures: str = ""  # a folder of photographs; empty = procedural textures
     world_seed: Count = 0  # another seed gives other scenes
     kinds: dict[str, Amount] | None = None  # relative frequency of each kind of scene; default: the world's
@@ -126,6 +126,7 @@ class StageSpec:
     steps: Count | None = None  # length in optimizer steps
     minutes: Amount | None = None  # length in minutes of training time
     scene_disparity: SearchRange | None = None  # maximum in synthetic scenes; default: the network's
+    scene_size: tuple[Side, Side] | None = None  # height and width of synthetic scenes; default: the crop's
 
     def __post_init__(self) -> None:
         where = f"stage {shown(self.name)}"
