@@ -177,8 +177,9 @@ class SceneBuilder:
         return Reflection(texture, matrix, float(disparity), strength)
 
     def _in_view(self, extent: Extent) -> Extent:
+        """Return the part in the left view; of what only the right camera sees, the edge next to it."""
         height, width = self.view.size
-        x0, x1 = np.clip((extent[0], extent[2]), 0.0, width).tolist()
+        x0, x1 = np.clip((extent[0], extent[2]), 0.0, max(width, extent[0])).tolist()
         y0, y1 = np.clip((extent[1], extent[3]), 0.0, height).tolist()
         return x0, y0, x1, y1
 
