@@ -154,6 +154,11 @@ def test_shapes_float_in_half_of_the_scenes(kind: str, monkeypatch: pytest.Monke
     assert 6 <= max(counts) <= scenes.MOST_FLOATING
 
 
+def test_a_surface_seen_almost_edge_on_has_no_negative_disparities() -> None:
+    world = SyntheticWorld((170, 320), 192, seed=11, kinds={"street": 1.0})
+    assert render_scene(world.scene(0)).disparity.min() > 0  # with a car's window, a line of pixels
+
+
 def test_a_point_at_a_pixel_is_projected_there() -> None:
     turn = cv2.Rodrigues(np.array([0.2, -0.3, 0.05]))[0]
     view = Viewpoint(90.0, 61.0, 30.0, SIZE, 1.5, turn)

@@ -120,7 +120,7 @@ class Placement:
 
 
 def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
-    """Project a facet; None if it is behind the camera, edge-on or outside both views."""
+    """Project a facet; None if it is behind the camera, almost edge-on or outside both views."""
     q = facet.inverse_depth()
     if q is None:
         return None
@@ -142,8 +142,12 @@ def place_facet(facet: Facet, view: Viewpoint) -> Placement | None:
     # focal / Z, which is the disparity for a baseline of one
     nearness = part @ q[:2] + (view.focal * q[2] - view.cx * q[0] - view.cy * q[1])
     best = int(nearness.argmax())
-    # With a margin of 1.5 px for the overlap of sheets and the extent of pixels.
-    nearest = 0.0 if outside else float(nearness[best]) + 1.5 * (abs(q[0]) + abs(q[1]))
+    # For the overlap of sheets and the extent of pixels.  If even the nearest point is within this margin of
+    # infinity, the facet is a line of pixels, with negative disparities beside it.
+    margin = 1.5 * (abs(q[0]) + abs(q[1]))
+    if margin > nearness[best]:
+        return None
+    nearest = 0.0 if outside else float(nearness[best]) + margin
     if facet.relief is not None:
         nearest *= 1.0 + facet.relief.swell((x0, y0, x1, y1))
     x, y = part[best].tolist()
