@@ -64,6 +64,7 @@ def collect(folder: Path, root: Path) -> Path:
 def evaluate(root: Path, models: list[str], options: tuple[str, ...]) -> dict[str, Any]:
     """Run the command and return its result."""
     command = [sys.executable, "-m", "aanet", "evaluate", "zero-shot", str(root), "--json", *options]
+    command += ["--precision=float32"]  # auto would take bf16 on some processors
     command += [f"--model={model}" for model in models]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     facts: dict[str, Any] = json.loads(result.stdout)

@@ -169,18 +169,26 @@ def test_aggregation_uses_the_context_and_every_scale() -> None:
         assert not torch.allclose(network.aggregate(volumes, other)[0], before, atol=1e-6)
 
 
+def naive_unit_length(x: Tensor) -> Tensor:
+    """Each channel minus its mean and over its standard deviation; then each cell over its norm."""
+    x = (x - x.mean((2, 3), keepdim=True)) / (x.var((2, 3), keepdim=True, correction=0) + 1e-3).sqrt()
+    return x / x.square().sum(1, keepdim=True).sqrt()
+
+
 def naive_attention(layer: GlobalAggregation, x: Tensor, guide: Tensor) -> Tensor:
     """One loop over the cells that ask, one over the cells that answer."""
     costs = F.avg_pool2d(F.relu(x), 2)
     both = torch.cat((guide, costs), dim=1)
-    query, key, value = layer.query(both), layer.key(both), layer.value(costs)
-    _, width, height, columns = query.shape
+    query, key = naive_unit_length(layer.query(both)), naive_unit_length(layer.key(both))
+    value = layer.value(costs)
+    height, columns = query.shape[2:]
+    temperature = layer.log_temperature.exp()
     shared = torch.zeros_like(value)
     cells = [(i, j) for i in range(height) for j in range(columns)]
     for b in range(x.shape[0]):
         for i, j in cells:
             similar = torch.stack([(query[b, :, i, j] * key[b, :, k, m]).sum() for k, m in cells])
-            weights = (similar / width**0.5).softmax(dim=0)
+            weights = (similar * temperature).softmax(dim=0)
             shared[b, :, i, j] = sum(w * value[b, :, k, m] for w, (k, m) in zip(weights, cells, strict=True))
     return x + F.interpolate(layer.expand(shared), x.shape[2:], mode="bilinear", align_corners=False)
 
@@ -199,6 +207,21 @@ def test_global_aggregation_is_attention_over_all_cells() -> None:
         strict=True,
     ):
         torch.testing.assert_close(one, other)
+
+
+def test_attention_does_not_depend_on_the_scale_of_queries_and_keys() -> None:
+    """Nothing in training restrains that scale, with which the attention would saturate."""
+    torch.manual_seed(0)
+    layer = GlobalAggregation(5, 3)
+    nn.init.normal_(layer.expand.get_parameter("weight"))
+    x, guide = torch.randn(1, 5, 8, 12), torch.randn(1, 3, 4, 6)
+    with torch.no_grad():
+        before = layer(x, guide)
+        for convolution in (layer.query, layer.key):
+            convolution.get_parameter("weight").mul_(50)
+        torch.testing.assert_close(layer(x, guide), before, rtol=1e-2, atol=1e-2)
+        layer.log_temperature.add_(2.0)  # the temperature is what decides
+        assert not torch.allclose(layer(x, guide), before, atol=0.1)
 
 
 def test_global_aggregation_carries_a_cost_across_the_image() -> None:

@@ -7,7 +7,6 @@ pixel. The output is a correction of the raw matching cost that starts at zero.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -15,10 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from aanet.models.features.fast import FastMaps
+from aanet.models.features.fast import FastMaps, unit_length
 from aanet.models.layers import DeformConv2d, biased_conv, conv2d, conv_norm, relu, zeroed
 
-TEMPERATURE = 20.0  # initial factor of the cosines before the softmax
+TEMPERATURE = 20.0  # initial factor of the matching cosines before the softmax over candidates
+ATTENTION_TEMPERATURE = 10.0  # initial factor of the cosines before the softmax over pixels
 
 
 class GuidedIntraScaleAggregation(nn.Module):
@@ -73,13 +73,15 @@ class GlobalAggregation(nn.Module):
 
     A textureless wall can be matched at its border only. Windows of a fixed size do not reach across it;
     attention does, in one step, to all pixels with similar features in the left image. Queries and keys also
-    depend on the costs, so that pixels with an ambiguous match can attend to those with a certain one.
+    depend on the costs, so that pixels with an ambiguous match can attend to those with a certain one. They
+    have unit length: without it, they grow during training until every pixel attends to a single one.
     """
 
     def __init__(self, channels: int, guide_channels: int, width: int = 64) -> None:
         super().__init__()
         self.query = biased_conv(guide_channels + channels, width, kernel=1)
         self.key = biased_conv(guide_channels + channels, width, kernel=1)
+        self.log_temperature = nn.Parameter(torch.tensor(ATTENTION_TEMPERATURE).log())
         self.value = biased_conv(channels, channels, kernel=1)
         self.expand = zeroed(biased_conv(channels, channels, kernel=1))
 
@@ -87,9 +89,10 @@ class GlobalAggregation(nn.Module):
         """Costs [B, C, H, W] and left features [B, G, H/2, W/2] → corrected costs."""
         costs = F.avg_pool2d(F.relu(x), 2)  # [B, C, H/2, W/2]
         both = torch.cat((guide, costs), dim=1)
-        query, key, value = (x.flatten(2) for x in (self.query(both), self.key(both), self.value(costs)))
+        query, key = unit_length(self.query(both)), unit_length(self.key(both))
+        query, key, value = (x.flatten(2) for x in (query, key, self.value(costs)))
         # Written out, because exporters to ONNX do not translate PyTorch's fused attention.
-        alike = query.transpose(1, 2) @ key / math.sqrt(key.shape[1])  # [B, N, N] for N = H/2 · W/2
+        alike = query.transpose(1, 2) @ key * self.log_temperature.exp()  # [B, N, N] for N = H/2 · W/2
         shared = value @ alike.softmax(dim=2).transpose(1, 2)  # [B, C, N]
         correction = self.expand(shared.reshape(costs.shape))
         output: Tensor = x + F.interpolate(correction, x.shape[2:], mode="bilinear", align_corners=False)
