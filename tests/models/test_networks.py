@@ -267,7 +267,7 @@ LAYOUTS = {
     "aanet": "7d1578fd7001",
     "aanet_plus": "e8eb6c17ae6d",
     "stereonet_aa": "d355cf4cd995",
-    "aanet_fast": "67096d53aea4",
+    "aanet_fast": "c9b02be14129",
     "gcnet_aa": "5a1d914702fc",
     "psmnet_aa": "039fe6ed118d",
     "ganet_aa": "246dd1234243",
