@@ -104,7 +104,11 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--middlebury", type=Path, required=True)
     parser.add_argument("--kitti", type=Path, required=True)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    for folder in (arguments.middlebury, arguments.kitti):
+        if not folder.is_dir():  # would be noticed only after the bundled file was replaced
+            parser.error(f"there is no folder {folder}")
+    return arguments
 
 
 def averaged(sources: list[checkpoint.Checkpoint]) -> StereoNetwork:

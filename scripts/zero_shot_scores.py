@@ -35,6 +35,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, help="the folder of the benchmarks")
     folder = parser.parse_args().folder
+    if not folder.is_dir():  # would replace all scores by those of the sample pair
+        parser.error(f"there is no folder {folder}")
     rows: list[Standing] = []
     with tempfile.TemporaryDirectory() as temporary:
         root = collect(folder, Path(temporary))

@@ -87,3 +87,16 @@ def test_runs_become_one_scored_file_with_a_card(
         assert fact in words
     assert max(len(line) for line in card.splitlines() if not line.startswith("|")) <= 110
     assert card.count("| KITTI 2015") == len(facts["scores"]["stereonet_aa"]["kitti2015"])
+
+
+def test_a_missing_folder_of_pairs_leaves_the_bundled_file_as_it_is(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = save_run(tmp_path / "run", build_small("aanet"), "abc", 1)
+    folders = [f"--middlebury={tmp_path}", f"--kitti={tmp_path / 'missing'}"]
+    monkeypatch.setattr(sys, "argv", ["bundle_weights.py", str(run), "--hours=1", *folders])
+    with pytest.raises(SystemExit) as raised:
+        script.main()
+    assert raised.value.code == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert not (tmp_path / "weights").exists()

@@ -132,3 +132,17 @@ def test_the_script_scores_what_there_is_and_the_sample_pair(tmp_path: Path) -> 
     assert row == Standing(
         "aanet", {"kitti2015": {"d1_all": 9.04}}, {"kitti2015": 4}, "sha256:1", "network alone"
     )
+
+
+def test_a_missing_folder_leaves_the_scores_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = load_script("zero_shot_scores")
+    monkeypatch.setattr(files, "BUNDLED", tmp_path)
+    monkeypatch.setattr("sys.argv", ["zero_shot_scores.py", str(tmp_path / "missing")])
+    monkeypatch.setattr(script, "evaluate", lambda *_: pytest.fail("evaluated without a folder"))
+    with pytest.raises(SystemExit) as raised:
+        script.main()
+    assert raised.value.code == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -210,7 +210,7 @@ def test_global_aggregation_is_attention_over_all_cells() -> None:
 
 
 def test_attention_does_not_depend_on_the_scale_of_queries_and_keys() -> None:
-    """Nothing in training restrains that scale, with which the attention would saturate."""
+    """Nothing in training restrains that scale, and the larger it is, the fewer pixels are attended to."""
     torch.manual_seed(0)
     layer = GlobalAggregation(5, 3)
     nn.init.normal_(layer.expand.get_parameter("weight"))

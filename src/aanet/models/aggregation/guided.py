@@ -74,7 +74,7 @@ class GlobalAggregation(nn.Module):
     A textureless wall can be matched at its border only. Windows of a fixed size do not reach across it;
     attention does, in one step, to all pixels with similar features in the left image. Queries and keys also
     depend on the costs, so that pixels with an ambiguous match can attend to those with a certain one. They
-    have unit length: without it, they grow during training until every pixel attends to a single one.
+    have unit length: without it, nothing limits their growth, and attention narrows to a few pixels.
     """
 
     def __init__(self, channels: int, guide_channels: int, width: int = 64) -> None:
